@@ -229,10 +229,10 @@ def exact_state(root: Path) -> dict[str, Any]:
     return {"step": head.published.step, "relations": dict(head.published.relations), "outputs": outputs}
 
 
-def files_written(root: Path) -> dict[str, list[str]]:
-    """The lines of every folder that a reader of the file output sees, by the folder's name."""
+def files_written(root: Path, place: str = "out/visited") -> dict[str, list[str]]:
+    """The lines of every folder that a reader of a file output sees, by the folder's name."""
     found: dict[str, list[str]] = {}
-    for folder in sorted((root / "out/visited").glob("[0-9]*")):
+    for folder in sorted((root / place).glob("[0-9]*")):
         assert (folder / "_SUCCESS").exists(), f"{folder.name} is not complete"
         parts = sorted(folder.glob("part-*"))
         found[folder.name] = sorted(line for part in parts for line in part.read_text().splitlines())
@@ -249,6 +249,12 @@ def netted_lines(lines: Iterable[str]) -> Counter[str]:
         rows[json.dumps(row, sort_keys=True)] += 1 if kind == "insert" else -1
     assert all(count >= 0 for count in rows.values()), rows
     return +rows
+
+
+def netted_rows(told: Mapping[str, list[str]]) -> Counter[tuple[Any, ...]]:
+    """What is left of the changes in files, as a multiset of the values of rows."""
+    netted = netted_lines(line for _, lines in sorted(told.items()) for line in lines)
+    return Counter({tuple(json.loads(row).values()): count for row, count in netted.items()})
 
 
 def netted_messages(messages: Iterable[Received]) -> Counter[str]:

@@ -5,11 +5,12 @@ Where it can crash is not listed here: an undisturbed run writes down every boun
 engine and every write of the registry, and each of these is a place to crash: before it, after it, or with its answer lost
 to a process that lives on. What `delta.publishing.publish` commits lies between `view:intended` and `view:effected`.
 
-Without Spark, over real Delta tables and files, the outputs to Delta tables as the product writes them: in every run of the tests one place of each name, all places in the
-slow suite. On Spark: `test_run_crashes_on_spark`.
+Without Spark, over real Delta tables and files, with outputs to tables and files as the product writes them: in every run
+of the tests one place of each name, all places in the slow suite. On Spark: `test_run_crashes_on_spark`.
 """
 
 import random
+import re
 import shutil
 from collections import Counter
 from collections.abc import Sequence
@@ -31,7 +32,9 @@ from tests.acceptance.river import (
     assert_settled,
     contents,
     exact_state,
+    files_written,
     mend,
+    netted_rows,
     netted_sink,
     open_river,
     positions,
@@ -113,7 +116,9 @@ class River:
 
     def told(self) -> dict[str, Any]:
         """What readers of the other outputs have in the end, and what they were given."""
-        return {name: netted_sink(given) for name, given in sorted(self.sinks.messages.items())}
+        told = {name: netted_sink(given) for name, given in sorted(self.sinks.messages.items())}
+        files = {"totals.told": "out/told", "visited.files": "out/visited"}
+        return {**told, **{name: netted_rows(files_written(self.root, place)) for name, place in files.items()}}
 
     def withdrawn_steps(self) -> int:
         rows = open_river(self.root, self.engine()).target.registry.history(History.STEPS, PIPELINE)
@@ -134,6 +139,11 @@ def one_of_each(faults: Sequence[Fault]) -> list[Fault]:
     for fault in faults:
         kinds.setdefault(fault.name, []).append(fault)
     return [found[-1 - number % len(found)] for number, found in enumerate(kinds.values())]
+
+
+def plain_name(fault: Fault) -> str:
+    """A name for a folder; what is written without Spark goes to plain ones only."""
+    return re.sub(r"\W+", "-", str(fault))
 
 
 PARTS = 8
@@ -194,7 +204,7 @@ def ends_the_same(one: River, undisturbed: Undisturbed) -> None:
 
 def crashes_and_ends_the_same(faults: Sequence[Fault], river: Path, undisturbed: Undisturbed, tmp_path: Path) -> None:
     """One run after the other, each with its fault, then one that ends by itself."""
-    one = River(river, tmp_path / str(faults[0]))
+    one = River(river, tmp_path / plain_name(faults[0]))
     for number, fault in enumerate(faults):
         # What the first one left, the next may have nothing more to do with.
         one.run_through(fault, must_strike=number == 0)
@@ -274,7 +284,7 @@ def test_a_run_that_crashes_again_and_again_ends_the_same(
 def withdrawn_and_ends_the_same(fault: Fault, tries_again: bool, river: Path, mended: Undisturbed, tmp_path: Path) -> int:
     """A fault in a run with a step that the engine refuses; then the file is mended, at once or after another try. How many
     steps were withdrawn: none, if the fault came before the refusal and there was no other try."""
-    one = River(river, tmp_path / str(fault))
+    one = River(river, tmp_path / plain_name(fault))
     spoil(one.root)
     one.run_through(fault)
     if tries_again:

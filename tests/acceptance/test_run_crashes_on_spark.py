@@ -27,7 +27,7 @@ from tests.acceptance.river import (
     positions,
     spoil,
 )
-from tests.acceptance.test_run_crashes import BOUNDARIES, CALLS, River, Undisturbed, some_faults
+from tests.acceptance.test_run_crashes import BOUNDARIES, CALLS, River, Undisturbed, plain_name, some_faults
 from tests.acceptance.test_run_kills import ended_by_itself
 
 pytestmark = pytest.mark.spark
@@ -96,7 +96,7 @@ def test_on_spark_it_ends_with_what_the_changes_say(half_way: Undisturbed) -> No
 
 
 def on_spark_it_ends_the_same(fault: Fault, start: OnSpark, undisturbed: Undisturbed, tmp_path: Path) -> None:
-    one = SparkRiver(start, tmp_path / str(fault))
+    one = SparkRiver(start, tmp_path / plain_name(fault))
     one.run_through(fault)
     one.run()
     assert_settled(one.root)

@@ -1,7 +1,9 @@
 """Rows written to tables without an engine: one commit each, on the version that was read, or a conflict and nothing."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pyarrow as pa
@@ -153,6 +155,20 @@ def test_an_entry_stands_once(table: Path) -> None:
     assert not put_entry(str(table), 1, {}, [])
     assert (table / "_delta_log" / f"{1:020d}.json").read_bytes() == before
     assert [one.name for one in (table / "_delta_log").iterdir() if one.name.endswith(".tmp")] == []
+
+
+def test_of_many_who_make_an_entry_at_once_one_does(table: Path) -> None:
+    for version in range(2, 22):
+        together = Barrier(4)
+
+        def put(number: int, version: int = version, together: Barrier = together) -> bool:
+            together.wait()
+            return put_entry(str(table), version, {"number": number}, [])
+
+        with ThreadPoolExecutor(4) as threads:
+            done = list(threads.map(put, range(4)))
+        assert sum(done) == 1
+        assert entry(table, version)["commitInfo"]["number"] == done.index(True)
 
 
 def test_checkpoints_follow(table: Path) -> None:

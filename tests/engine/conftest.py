@@ -13,6 +13,17 @@ from tests.engine.kafka_reading import Connector, three_partitions
 from tests.kafka.broker import Broker
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Files go to a disk and to a store. In modules that set `BOTH_WAYS` all emissions are tried on Spark and on whoever
+    does what is small; on a store that is none."""
+    both = getattr(metafunc.module, "BOTH_WAYS", False)
+    if "sink" in metafunc.fixturenames:
+        ways = [("spark", "disk"), ("spark", "store"), *([("by size", "disk")] if both else [])]
+        metafunc.parametrize(("versions", "sink"), ways, indirect=True)
+    elif "versions" in metafunc.fixturenames and both:
+        metafunc.parametrize("versions", ["spark", "by size"], indirect=True)
+
+
 @pytest.fixture(scope="session")
 def spark_engine(spark_engine: EngineBySize) -> Engine:
     """All that is asked of it here is done by Spark, however little it is."""
@@ -41,11 +52,15 @@ def views(spark_engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Vie
 
 
 @pytest.fixture
-def versions(views: Views, tmp_path: Path) -> Versions:
-    return Versions(views, tmp_path)
+def versions(request: pytest.FixtureRequest, views: Views, engine_by_size: Engine, tmp_path: Path) -> Versions:
+    """Emitted by Spark, or by whoever does what is small."""
+    made = Versions(views, tmp_path)
+    if getattr(request, "param", "spark") == "by size":
+        made.engine = engine_by_size
+    return made
 
 
-@pytest.fixture(params=["disk", "store"])
+@pytest.fixture
 def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Sink:
     return Sink(tmp_path / "out", mounted=request.param == "store")
 

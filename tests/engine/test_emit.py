@@ -11,11 +11,14 @@ import pytest
 
 from reconciler.base.errors import AnotherEmission, EngineError
 from reconciler.engine.protocol import Engine, TableTarget, ViewBuild
-from tests.engine.emissions import Meanwhile, Versions, Views
+from tests.engine.emissions import Meanwhile, Versions
 from tests.engine.emit_contract import EmitContract
 from tests.engine.engines import DeltaStorage
 
 pytestmark = pytest.mark.spark
+
+BOTH_WAYS = True
+"""What is small is tried without Spark, too (conftest.py)."""
 
 
 class TestSparkEngine(EmitContract):
@@ -28,15 +31,6 @@ class TestSparkEngine(EmitContract):
     def view(self, made: TableTarget, tmp_path: Path) -> TableTarget:
         """A copy of it."""
         return replace(made, location=str(shutil.copytree(made.location, tmp_path / "v")))
-
-
-@pytest.fixture(params=["spark", "by size"])
-def versions(request: pytest.FixtureRequest, views: Views, engine_by_size: Engine, tmp_path: Path) -> Versions:
-    """Emitted by Spark, and by whoever does what is small."""
-    made = Versions(views, tmp_path)
-    if request.param == "by size":
-        made.engine = engine_by_size
-    return made
 
 
 def test_values_are_equal_as_spark_groups_them(versions: Versions) -> None:

@@ -1,13 +1,15 @@
-"""An emission by Spark and one without it leave the same rows, and count the same: random tables with all types that are
-known, of which some rows are equal, and some nearly.
+"""An emission by Spark and one without it leave the same rows or lines, and count the same: random tables with all types
+that are known, of which some rows are equal, and some nearly.
 
 One emission tries thousands of rows, so that few need Spark. `RECONCILE_SEEDS=100:110` goes on.
 """
 
+import json
 import os
 import random
 import shutil
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -19,10 +21,12 @@ import pytest
 from reconciler.delta.arrow_rows import PlainTable, arrow_schema, plain_table, rows_of
 from reconciler.delta.arrow_writes import append, overwrite
 from reconciler.engine.protocol import Engine, Selection, TableTarget, Transaction
+from tests.engine.emissions import endings, folders, to_files
 from tests.engine.emit_contract import emission
 
 NAN, DAY, SECOND = float("nan"), 1, 1_000_000
-KINDS: dict[str, tuple[str, list[Any]]] = {
+Kinds = Mapping[str, tuple[str, list[Any]]]
+KINDS: Kinds = {
     "i8": ("TINYINT", [None, -128, 0, 127]),
     "i16": ("SMALLINT", [None, -32768, 0]),
     "i32": ("INT", [None, -(2**31), 0]),
@@ -53,13 +57,13 @@ SEEDS = range(*map(int, os.environ.get("RECONCILE_SEEDS", "0:4").split(":")))
 """`make test` tries the first."""
 
 
-def random_rows(chance: random.Random, schema: pa.Schema, size: int) -> pa.Table:
+def random_rows(chance: random.Random, schema: pa.Schema, size: int, kinds: Kinds = KINDS) -> pa.Table:
     """Rows that depart in few columns from what all have, most of them several times."""
     rows: list[dict[str, Any]] = []
-    names = list(KINDS)
-    usual = {name: values[1] for name, (_, values) in KINDS.items()}
+    names = list(kinds)
+    usual = {name: values[1] for name, (_, values) in kinds.items()}
     while len(rows) < size:
-        row = usual | {name: chance.choice(KINDS[name][1]) for name in chance.sample(names, chance.choice([1, 1, 2]))}
+        row = usual | {name: chance.choice(kinds[name][1]) for name in chance.sample(names, chance.choice([1, 1, 2]))}
         rows += [row] * chance.choice([1, 1, 1, 2, 3])
     columns = []
     for name in schema.names:
@@ -83,16 +87,94 @@ def as_numbers(kind: pa.DataType) -> pa.DataType:
             return pa.int32() if pa.types.is_date(kind) else kind
 
 
+TOLD: Kinds = {
+    "i8": ("TINYINT", [None, -128, 0]),
+    "i64": ("BIGINT", [None, -(2**63), 7]),
+    "f32": ("FLOAT", [None, NAN, -0.0, 3.0, -9_999_999.0, float("inf")]),
+    "f64": ("DOUBLE", [None, NAN, -0.0, 3.0, 9_999_999.0, float("-inf")]),
+    "b": ("BOOLEAN", [None, True, False]),
+    "t": (
+        "STRING",
+        [None, "", "a", " a", "a\t", 'a"b', "a,b", "a;b", "a\nb", "\r", "\\", "/", "ä\U0001f600", "\ufeffa", "a\ufeff"],
+    ),
+    "odd": (
+        "STRING",
+        [None, *map(chr, range(1, 32)), "\x7f", "\xa0", "\u3000x", "'", "x\x0b", "<&>", "null", "NULL", "\u202e"],
+    ),
+    "d": ("DATE", [None, 0, -719_162, 2_932_896]),
+    "m": ("TIMESTAMP", [None, 0, -1, -62_135_596_800 * SECOND, 253_402_300_800 * SECOND - 1]),
+    "n": ("TIMESTAMP_NTZ", [None, 0, 1, -62_135_596_800 * SECOND]),
+    "d5": ("DECIMAL(5,2)", [None, Decimal("0.00"), Decimal("-999.99"), Decimal("5.00")]),
+    "d20": ("DECIMAL(20,0)", [None, Decimal(0), Decimal(-99_999_999_999_999_999_999)]),
+    "d38": ("DECIMAL(38,10)", [None, Decimal("0E-10"), Decimal("1E-10"), Decimal("-0.0000012300"), Decimal("1234567890.5")]),
+}
+"""Types and values whose texts are surely known."""
+
+NESTED: Kinds = {
+    "l": ("ARRAY<DATE>", [None, [], [None], [0, -719_162]]),
+    "s": ('STRUCT<`a"b`: FLOAT, c: STRUCT<e: STRING>>', [None, {'a"b': None, "c": None}, {'a"b': 2.0, "c": {"e": '"'}}]),
+    "mp": ("MAP<STRING, DECIMAL(3,1)>", [None, [], [("", None)], [('a"', Decimal("0.5")), ("b", None)]]),
+    "ml": ("ARRAY<MAP<INT, TIMESTAMP>>", [None, [None], [[(-1, 0), (2, None)]], [[], []]]),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "is_flat"),
+    [
+        ("json", {}, False),
+        ("csv", {}, True),
+        pytest.param("json", {"update_format": "debezium", "array": True}, False, marks=pytest.mark.slow),
+        pytest.param("json", {"update_format": "raw"}, False, marks=pytest.mark.slow),
+        pytest.param("csv", {"delimiter": ";", "header": False, "null_value": "N/A"}, True, marks=pytest.mark.slow),
+        pytest.param("csv", {"delimiter": "\t", "null_value": "N,\tA"}, True, marks=pytest.mark.slow),
+    ],
+)
+def test_files_have_the_same_lines(
+    spark_engine: Engine, engine_by_size: Engine, tmp_path: Path, name: str, config: dict[str, Any], is_flat: bool
+) -> None:
+    kinds = TOLD if is_flat else {**TOLD, **NESTED}
+    chance = random.Random(1)
+    view = tmp_path / "v"
+    made_empty(view, spark_engine, kinds)
+    schema = arrow_schema(opened(view).schema)
+    append(opened(view), random_rows(chance, schema, 1000, kinds), Transaction("v", 1))
+    overwrite(opened(view), opened(view).schema, random_rows(chance, schema, 1000, kinds), Transaction("v", 2))
+    target = TableTarget("v", str(view), ())
+
+    for before in (None, 1):
+        found = []
+        for engine in (engine_by_size, spark_engine):
+            sink = tmp_path / f"{before}-{len(found)}"
+            made = engine.emit(to_files(emission(target, sink, before, 2), sink, name, **config))
+            (folder,) = folders(sink)
+            written = [line for part in folder.glob("part-*") for line in part.read_bytes().decode().split("\n")[:-1]]
+            assert made.without_spark is (engine is engine_by_size)
+            assert endings(folder) == {f".{name}"}
+            found.append((replace(made, without_spark=False), json.loads((folder / "_SUCCESS").read_text()), written))
+        (ours, our_mark, our_lines), (theirs, their_mark, their_lines) = found
+        assert (ours, our_mark) == (theirs, their_mark)
+        # Whose every file has a header.
+        headers = set(our_lines[:1]) if is_flat and config.get("header", True) else set()
+        assert [line for line in sorted(our_lines) if line not in headers] == [
+            line for line in sorted(their_lines) if line not in headers
+        ]
+        assert headers <= set(their_lines)
+
+
 @pytest.fixture(scope="module")
 def empty(spark_engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table of Spark's with all columns. Copy it; don't change it."""
+    place = tmp_path_factory.mktemp("empty") / "t"
+    made_empty(place, spark_engine, KINDS)
+    return place
+
+
+def made_empty(place: Path, engine: Engine, kinds: Kinds) -> None:
     from reconciler.engine.spark.session import start
 
-    spark_engine.select(Selection("SELECT 1", (), {}))
-    place = tmp_path_factory.mktemp("empty") / "t"
-    columns = ", ".join(f"CAST(NULL AS {kind}) AS {name}" for name, (kind, _) in KINDS.items())
+    engine.select(Selection("SELECT 1", (), {}))
+    columns = ", ".join(f"CAST(NULL AS {kind}) AS {name}" for name, (kind, _) in kinds.items())
     start().sql(f"SELECT {columns}").limit(0).write.format("delta").save(str(place))
-    return place
 
 
 def opened(place: Path) -> PlainTable:

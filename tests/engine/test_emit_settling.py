@@ -15,6 +15,9 @@ from tests.engine.emissions import Meanwhile, Sink, Versions, folders, lines, to
 
 pytestmark = pytest.mark.spark
 
+BOTH_WAYS = True
+"""What is small is tried without Spark, too (conftest.py)."""
+
 
 def test_a_complete_folder_is_left_and_an_incomplete_one_is_written_anew(versions: Versions) -> None:
     out = versions.folder / "out"

@@ -1,4 +1,4 @@
-"""Small emissions to Delta tables without Spark: the contract of sinks, on tables of the disk, where no JVM runs."""
+"""Small emissions without Spark: the contract of sinks, on tables of the disk, where no JVM runs; and files."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from reconciler.base.errors import EngineError
+from reconciler.base.errors import AnotherEmission, EngineError, LeaseHeld
 from reconciler.delta.arrow_rows import plain_table
 from reconciler.delta.tables import create_table
 from reconciler.engine.arrow.emit import changes
@@ -17,7 +17,7 @@ from reconciler.engine.protocol import Check, Emission, Emitted, Engine, TableTa
 from reconciler.testing.recording import RecordingEngine
 from reconciler.testing.tables import MemoryWriter
 from tests.engine.contract import Storage
-from tests.engine.emissions import Meanwhile
+from tests.engine.emissions import Meanwhile, folders, lines, to_files
 from tests.engine.emit_contract import COLUMNS, EmitContract, emission
 from tests.engine.engines import DeltaStorage
 
@@ -197,3 +197,104 @@ class TestWithoutSpark(EmitContract):
         after = {sink / path for path in DeltaTable(str(sink)).get_add_actions()["path"].to_pylist()}
         assert (len(before & after), len(after - before)) == (1, 1)
         assert DeltaStorage().rows(str(sink)) == [(2, "b"), (2, "b"), (3, None), (3, None)]
+
+    def test_what_comes_in_meanwhile_under_its_number_does_not_pass_for_it(
+        self, engine: Engine, view: TableTarget, tmp_path: Path
+    ) -> None:
+        sink = tmp_path / "sink"
+        engine.emit(emission(view, sink, None, 1))
+        meanwhile = Meanwhile()
+        meanwhile.act = lambda: engine.emit(emission(view, sink, 1, 2, 2, by="them"))
+        with pytest.raises(AnotherEmission):
+            engine.emit(replace(emission(view, sink, 1, 3, 2), warehouses=meanwhile))
+        assert DeltaStorage().rows(str(sink)) == DeltaStorage().rows(view.location, 2)
+
+
+def json_files(made: Emission, folder: Path, **config: Any) -> Emission:
+    return to_files(made, folder, "json", **config)
+
+
+class TestFilesWithoutSpark:
+    @pytest.fixture
+    def engine(self) -> EngineBySize:
+        return EngineBySize(Spark(), dict)
+
+    @pytest.fixture
+    def view(self, tmp_path: Path) -> TableTarget:
+        target = TableTarget("v", str(tmp_path / "v"), COLUMNS)
+        create_table(target.location, COLUMNS, Transaction("create", 1))
+        for rows in VERSIONS:
+            write_deltalake(target.location, table_of(*rows), mode="overwrite")
+        return target
+
+    def test_what_changed_is_in_a_folder_that_is_complete(self, engine: Engine, view: TableTarget, tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        first = engine.emit(json_files(emission(view, out, None, 1), out))
+        second = engine.emit(json_files(emission(view, out, 1, 3, 2), out))
+        again = engine.emit(json_files(emission(view, out, 1, 3, 2), out))
+        nothing = engine.emit(json_files(emission(view, out, 3, 3, 3), out))
+
+        assert [one.without_spark for one in (first, second, again, nothing)] == [True] * 4
+        assert [(one.inserted, one.deleted) for one in (first, second, again, nothing)] == [(5, 0), (3, 3), (3, 3), (0, 0)]
+        assert again.reused
+        (one, other) = folders(out)
+        assert lines(one) == sorted(
+            [*['{"insert":{"id":1,"name":"a"}}'] * 3, '{"insert":{"id":2,"name":"b"}}', '{"insert":{"id":3,"name":null}}']
+        )
+        comes = ['{"insert":{"id":3,"name":null}}', *['{"insert":{"id":null,"name":null}}'] * 2]
+        assert lines(other) == sorted([*comes, *['{"delete":{"id":1,"name":"a"}}'] * 3])
+        assert all((folder / "_SUCCESS").exists() for folder in (one, other))
+
+    def test_another_emission_under_its_number(self, engine: Engine, view: TableTarget, tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        engine.emit(json_files(emission(view, out, None, 1, by="them"), out))
+        with pytest.raises(AnotherEmission):
+            engine.emit(json_files(emission(view, out, None, 2), out))
+
+    def test_who_was_taken_over_leaves_nothing(self, engine: Engine, view: TableTarget, tmp_path: Path) -> None:
+        def check() -> None:
+            raise LeaseHeld("A503", "another process took it over")
+
+        with pytest.raises(LeaseHeld):
+            engine.emit(json_files(emission(view, tmp_path / "out", None, 1), tmp_path / "out"), check)
+        assert list((tmp_path / "out").iterdir()) == []
+
+    def test_csv(self, engine: Engine, view: TableTarget, tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        made = engine.emit(to_files(emission(view, out, None, 1), out, "csv"))
+        (folder,) = folders(out)
+        assert made.without_spark
+        assert lines(folder) == ["1,a", "1,a", "1,a", "2,b", "3,", "id,name"]
+
+    def test_formats_that_are_left_to_spark(self, engine: Engine, view: TableTarget, tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        for name, config in (("parquet", {}), ("json", {"unheard": "of"}), ("csv", {"null_value": "a"})):
+            with pytest.raises(EngineError, match="left to Spark"):
+                engine.emit(to_files(emission(view, out, None, 1), out, name, **config))
+        assert not out.exists() or list(out.iterdir()) == []
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            pa.array([0.1]),
+            pa.array([1e7]),
+            pa.array([1e-300]),
+            pa.array([0.5], pa.float32()),
+            pa.array([b"x"]),
+            pa.array([3_000_000], pa.int32()).cast(pa.date32()),
+            pa.array([-(10**17)]).cast(pa.timestamp("us", "UTC")),
+            pa.array([[("k", 0.1)]], pa.map_(pa.string(), pa.float64())),
+            pa.array([[(0, 1)]], pa.map_(pa.date32(), pa.int64())),
+            pa.array([{"x": [0.1]}]),
+        ],
+        ids=str,
+    )
+    def test_values_whose_text_is_not_surely_known_are_left_to_spark(
+        self, engine: Engine, view: TableTarget, tmp_path: Path, values: pa.Array
+    ) -> None:
+        other = replace(view, location=str(tmp_path / "w"))
+        write_deltalake(other.location, pa.table({"a": values}))
+        out = tmp_path / "out"
+        with pytest.raises(EngineError, match="left to Spark"):
+            engine.emit(json_files(emission(other, out, None, 0), out))
+        assert not out.exists() or list(out.iterdir()) == []

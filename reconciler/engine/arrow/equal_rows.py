@@ -64,7 +64,7 @@ def _codes(values: Any) -> Any:
     if types.is_nested(kind):
         known: dict[Hashable, int] = {}
         told = _teller(kind)
-        plain = values.cast(_plain(kind))
+        plain = values.cast(plain_type(kind))
         return pa.array([known.setdefault(told(one), len(known)) for one in plain.to_pylist()], pa.int64())
     if types.is_floating(kind):
         same = compute.if_else(compute.is_nan(values), pa.scalar(float("nan"), kind), as_grouped(values))
@@ -72,8 +72,8 @@ def _codes(values: Any) -> Any:
     return compute.dictionary_encode(values, null_encoding="encode").indices.cast(pa.int64())
 
 
-def _plain(kind: "pa.DataType") -> "pa.DataType":
-    """The type with moments and days as numbers, and texts as bytes."""
+def plain_type(kind: "pa.DataType", with_texts: bool = False) -> "pa.DataType":
+    """The type with moments and days as numbers, and texts as bytes, unless `with_texts`."""
     import pyarrow as pa
     from pyarrow import types
 
@@ -81,14 +81,14 @@ def _plain(kind: "pa.DataType") -> "pa.DataType":
         return pa.int64()
     if types.is_date(kind):
         return pa.int32()
-    if types.is_string(kind):
+    if types.is_string(kind) and not with_texts:
         return pa.binary()
     if types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_plain(kind.value_type)))
+        return pa.list_(kind.value_field.with_type(plain_type(kind.value_type, with_texts)))
     if types.is_map(kind):
-        return pa.map_(_plain(kind.key_type), _plain(kind.item_type))
+        return pa.map_(plain_type(kind.key_type, with_texts), plain_type(kind.item_type, with_texts))
     if types.is_struct(kind):
-        return pa.struct([field.with_type(_plain(field.type)) for field in kind])
+        return pa.struct([field.with_type(plain_type(field.type, with_texts)) for field in kind])
     return kind
 
 

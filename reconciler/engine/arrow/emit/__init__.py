@@ -1,7 +1,7 @@
 """Writing small changes of a view through an output connector, in this process. One module a transport, as in
 `engine.spark.emit`; what these promise, these do."""
 
-from reconciler.engine.arrow.emit import delta_table
+from reconciler.engine.arrow.emit import delta_table, files
 from reconciler.engine.protocol import Check, Emission, Emitted
 
 
@@ -14,6 +14,8 @@ def emit(emission: Emission, check: Check) -> Emitted | None:
         match emission.settings["transport"]["name"]:
             case "delta_table_output":
                 return delta_table.emit(emission, check)
+            case "file_output":
+                return files.emit(emission, check)
             case _:
                 return None
     except (OSError, pyarrow.ArrowException):
