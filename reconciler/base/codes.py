@@ -298,7 +298,7 @@ _USAGE: Final[dict[str, str]] = {
     "U805": "a jar can't be fetched",
     "U806": "a jar is not the one that is expected",
     "U807": "the jars for S3 are missing",
-    "U808": "what commits to Delta tables can't be compiled",
+    "U808": "what reconciler adds to Spark can't be compiled",
     "U811": "no repository",
     "U812": "no such pipeline",
     "U813": "a file can't be read",

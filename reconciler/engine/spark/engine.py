@@ -35,6 +35,7 @@ from reconciler.engine.spark.failures import jvm_watched
 from reconciler.engine.spark.ingest.in_parts import Mixed
 from reconciler.engine.spark.locations import Sessions, folder
 from reconciler.engine.spark.session import start, stop
+from reconciler.engine.spark.small_views import SmallViews
 
 
 class SparkEngine:
@@ -45,10 +46,15 @@ class SparkEngine:
         self._session: SparkSession | None = None
         self._closed = False
         self._mixed = Mixed()
+        self._small_views = SmallViews()
 
     def build_view(self, build: ViewBuild) -> Built:
         with self._watched():
-            return views.build(self._spark, build)
+            built = self._small_views.build(self._spark, build)
+            if built is None:
+                built = views.build(self._spark, build)
+                self._small_views.saw(build, built)
+            return built
 
     def build_table(self, build: TableBuild) -> Built:
         with self._watched():

@@ -3,9 +3,9 @@
 The folder is `$RECONCILE_HOME`, or `share/reconcile` of the Python environment, then `spark-<version>`. The jars are those
 of jars.txt beside this file, and where S3 is used those of jars-s3.txt, checked by SHA-256 when they are installed. What
 commits to Delta tables is compiled at set-up, of LocalConditionalLogStore.java, and for S3 of S3ConditionalLogStore.java;
-such a jar's name carries a digest of that text. The archive holds Java's classes ready to use and halves a cold start; it
-belongs to one Java and one folder of Spark, so its name carries a digest of both. A missing archive is no error. This module
-looks; `setup` changes.
+so is what brings few rows to Spark and back, of SmallRows.java. Such a jar's name carries a digest of that text. The archive
+holds Java's classes ready to use and halves a cold start; it belongs to one Java and one folder of Spark, so its name
+carries a digest of both. A missing archive is no error. This module looks; `setup` changes.
 """
 
 import os
@@ -33,6 +33,9 @@ LOCAL_LOG_STORE = Path(__file__).parent / "LocalConditionalLogStore.java"
 
 S3_LOG_STORE = Path(__file__).parent / "S3ConditionalLogStore.java"
 """What commits to Delta tables on S3."""
+
+SMALL_ROWS = Path(__file__).parent / "SmallRows.java"
+"""What brings few rows to Spark and back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,7 @@ class Installation:
     @cached_property
     def jars(self) -> tuple[Path, ...]:
         """Where the jars are or will be, in the order of the class path."""
-        return (*self.fetched_jars, self.local_log_store_jar)
+        return (*self.fetched_jars, self.local_log_store_jar, self.small_rows_jar)
 
     @cached_property
     def fetched_jars(self) -> tuple[Path, ...]:
@@ -83,7 +86,12 @@ class Installation:
     @cached_property
     def local_log_store_jar(self) -> Path:
         """Where the compiled LOCAL_LOG_STORE is or will be."""
-        return self._compiled("local", LOCAL_LOG_STORE)
+        return self._compiled("local-log-store", LOCAL_LOG_STORE)
+
+    @cached_property
+    def small_rows_jar(self) -> Path:
+        """Where the compiled SMALL_ROWS is or will be."""
+        return self._compiled("small-rows", SMALL_ROWS)
 
     @cached_property
     def s3_jars(self) -> tuple[Path, ...]:
@@ -93,7 +101,7 @@ class Installation:
     @cached_property
     def s3_log_store_jar(self) -> Path:
         """Where the compiled S3_LOG_STORE is or will be."""
-        return self._compiled("s3", S3_LOG_STORE)
+        return self._compiled("s3-log-store", S3_LOG_STORE)
 
     @property
     def has_s3(self) -> bool:
@@ -115,8 +123,8 @@ class Installation:
         key = digest_json([str(java.home), java.version, str(spark_home()), self.class_path, SMALL_WORK_JAVA_OPTIONS])
         return self.folder / f"classes-{short(key)}.jsa"
 
-    def _compiled(self, where: str, source: Path) -> Path:
-        return self.folder / "jars" / f"{where}-log-store-{short(digest_text(source.read_text('utf-8')))}.jar"
+    def _compiled(self, name: str, source: Path) -> Path:
+        return self.folder / "jars" / f"{name}-{short(digest_text(source.read_text('utf-8')))}.jar"
 
     def require_jars(self) -> None:
         """Raise SetUpMissing unless every jar is there."""

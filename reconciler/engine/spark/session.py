@@ -269,10 +269,10 @@ def _log_stores(given: Collection[str], at_hand: Collection[str]) -> dict[str, s
 def _join(settings: Mapping[str, str], needs_s3: bool) -> SparkSession:
     gateway = SparkContext._gateway or _gateway(SparkConf(loadDefaults=False))
     told: dict[str, str] = dict(SparkConf(_jvm=gateway.jvm).getAll())
-    if not _has_class(gateway, _EXTENSION):
+    if not has_class(gateway, _EXTENSION):
         hint = 'add them: spark-submit --jars "$(reconcile setup --jars)" …'
         raise SetUpMissing("U803", "spark-submit was started without the jars for Delta", hint)
-    at_hand = [name for name, store in LOG_STORES.items() if _has_class(gateway, store)]
+    at_hand = [name for name, store in LOG_STORES.items() if has_class(gateway, store)]
     missing = set(_log_stores({*settings, *told}, LOG_STORES)) - set(at_hand)
     if needs_s3 and S3_LOG_STORE_SETTING in missing:
         hint = 'add it: spark-submit --jars "$(reconcile setup --jars --s3)" …'
@@ -283,7 +283,8 @@ def _join(settings: Mapping[str, str], needs_s3: bool) -> SparkSession:
     return _session(submitted_settings(settings, told, at_hand), gateway)
 
 
-def _has_class(gateway: Any, name: str) -> bool:
+def has_class(gateway: Any, name: str) -> bool:
+    """Whether Spark's driver has a class of this name."""
     loader = gateway.jvm.java.lang.Thread.currentThread().getContextClassLoader()
     try:
         gateway.jvm.java.lang.Class.forName(name, False, loader)

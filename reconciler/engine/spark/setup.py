@@ -2,7 +2,7 @@
 
 - The jars are fetched once, by the Ivy that Spark brings, each for itself (what they depend on is in Spark), compared with
   their SHA-256 and moved into place one by one. $RECONCILE_IVY_SETTINGS may name an Ivy settings file (a mirror). What
-  commits to a disk and to S3 is compiled here (`compile`).
+  commits to a disk and to S3, and what brings few rows to Spark, is compiled here (`compile`).
 - The archive is made by a rehearsal of usual work (see `rehearsal`). Without one everything works, but starts slower; a
   failure leaves a note beside the place of the archive and is not tried again until the note is deleted.
 - A lock keeps two set-ups from doing the same work at once; what a killed one left is removed by the next.
@@ -24,6 +24,7 @@ from reconciler.base.errors import SetUpMissing
 from reconciler.engine.spark.installation import (
     LOCAL_LOG_STORE,
     S3_LOG_STORE,
+    SMALL_ROWS,
     Installation,
     Jar,
     installation,
@@ -78,7 +79,7 @@ def _wanted(place: Installation, s3: bool) -> list[tuple[Jar, Path]]:
 
 
 def _compiled(place: Installation, s3: bool) -> list[tuple[Path, Path]]:
-    chosen = [(LOCAL_LOG_STORE, place.local_log_store_jar)]
+    chosen = [(LOCAL_LOG_STORE, place.local_log_store_jar), (SMALL_ROWS, place.small_rows_jar)]
     return [*chosen, (S3_LOG_STORE, place.s3_log_store_jar)] if _wants_s3(place, s3) else chosen
 
 
@@ -131,7 +132,7 @@ def _install_compiled(place: Installation, source: Path, jar: Path, partial: Pat
     fresh = partial / jar.name
     answer = _python("reconciler.engine.spark.compile", [str(source), place.class_path, str(fresh)])
     if answer.returncode != 0:
-        raise SetUpMissing("U808", f"the log store for Delta tables can't be compiled: {_last_line(answer.stderr)}")
+        raise SetUpMissing("U808", f"what Spark needs can't be compiled: {_last_line(answer.stderr)}")
     os.replace(fresh, jar)
     report(f"  compiled {source.name}")
 

@@ -5,7 +5,7 @@ Every call has a session of its own, so views and settings of one call are never
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import assert_never
 
@@ -30,6 +30,9 @@ from reconciler.engine.spark.locations import Sessions, quoted, spark_location
 from reconciler.engine.spark.staging import staged_before, write_staged
 from reconciler.project.program.settings import DEFAULTS, OF_A_CALL
 
+StoredFrame = Callable[[SparkSession, StoredSource], DataFrame]
+"""What gives the rows of a stored source at its version, in the table's columns."""
+
 _FORBIDDEN_IN_NAMES = frozenset(" ,;{}()\n\t=")
 
 
@@ -47,10 +50,15 @@ def isolated(sessions: Sessions, settings: Mapping[str, str]) -> SparkSession:
 
 
 def register(
-    session: SparkSession, sources: Iterable[Source], functions: Iterable[FunctionSource] = (), computation: str = ""
+    session: SparkSession,
+    sources: Iterable[Source],
+    functions: Iterable[FunctionSource] = (),
+    computation: str = "",
+    stored: StoredFrame | None = None,
 ) -> None:
     """Make each function and source usable under its name. Each comes after what it reads or calls itself. `computation`:
-    under which name calls of functions that fail and give NULL are counted.
+    under which name calls of functions that fail and give NULL are counted. `stored` gives the rows of stored sources, and
+    is `stored_frame` where it is not given.
 
     A source may bring functions of its own. Spark takes a name for what it means when a query is analysed, and that is when
     the source is registered: so a name may mean one function to it, and another to the query that reads it."""
@@ -62,7 +70,7 @@ def register(
         if isinstance(source, InlineSource):
             in_force = _in_force(session, in_force, source.functions or functions, computation)
         with translated(f"reading {source.name}", about):
-            _frame(session, source).createOrReplaceTempView(quoted(fold(source.name)))
+            _frame(session, source, stored or stored_frame).createOrReplaceTempView(quoted(fold(source.name)))
     _in_force(session, in_force, functions, computation)
 
 
@@ -95,8 +103,7 @@ def build(sessions: Sessions, wanted: ViewBuild) -> Built:
     register(session, wanted.sources, wanted.functions, computation=wanted.staging)
     try:
         with translated(f"view {wanted.view}", Declared("view", wanted.view)):
-            frame = renamed(session.sql(wanted.query), wanted.column_names, wanted.view)
-            _check_columns(frame.schema, wanted.view)
+            frame = result_of(session, wanted)
             # Rebalancing makes few files of a small result and many of a large one, of even size.
             built = write_staged(session, wanted.staging, frame.hint("rebalance"), f"view {wanted.view}")
     finally:
@@ -105,12 +112,23 @@ def build(sessions: Sessions, wanted: ViewBuild) -> Built:
     return replace(built, failed_calls=failed)
 
 
-def _frame(session: SparkSession, source: Source) -> DataFrame:
+def result_of(session: SparkSession, wanted: ViewBuild) -> DataFrame:
+    """The rows of a view whose sources are registered, in columns that a table may have."""
+    frame = renamed(session.sql(wanted.query), wanted.column_names, wanted.view)
+    _check_columns(frame.schema, wanted.view)
+    return frame
+
+
+def stored_frame(session: SparkSession, source: StoredSource) -> DataFrame:
+    """The table of a stored source at its version, as Delta's reader has it."""
+    return session.read.format("delta").option("versionAsOf", str(source.version)).load(spark_location(source.location))
+
+
+def _frame(session: SparkSession, source: Source, stored: StoredFrame) -> DataFrame:
     match source:
         case StoredSource():
-            reader = session.read.format("delta").option("versionAsOf", str(source.version))
             added = [f"CAST(NULL AS {column.type}) AS {quoted(column.name)}" for column in source.added]
-            return _respelled(reader.load(spark_location(source.location)).selectExpr("*", *added), source.spelled)
+            return _respelled(stored(session, source).selectExpr("*", *added), source.spelled)
         case EmptySource():
             return empty_frame(session, source.columns)
         case InlineSource():

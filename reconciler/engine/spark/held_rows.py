@@ -1,0 +1,119 @@
+"""Rows of small tables, held in this process from step to step: a table that gets a file is read by that file alone.
+
+Rules:
+- Small is what Delta's log says to be: few files, few bytes, few rows. What is held of all tables is bounded, too; what was
+  used longest ago goes first.
+- A data file never changes, and its name is its own. A version of a table on a disk is told again by its entry in the log:
+  the same file, of the same size and time. Else the log is read.
+- None, wherever a table is not surely read as Spark reads it (`delta.arrow_rows`).
+"""
+
+import os
+from collections import OrderedDict
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from reconciler.base.digest import JsonObject, canonical_json
+from reconciler.delta.arrow_rows import PlainTable, plain_table, rows_of
+from reconciler.delta.opening import is_local, local_path
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_FILES: Final = 200
+MOST_BYTES: Final = 1 << 20
+"""Of a table's files; Parquet presses rows, so what they hold is asked once more when they are read."""
+MOST_ROWS: Final = 20_000
+MOST_HELD: Final = 64 << 20
+_LARGEST: Final = 8 << 20
+_VERSIONS: Final = 200
+
+_Entry = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The rows of a table at one version, in the columns of its schema (Delta's)."""
+
+    schema: JsonObject
+    rows: "pa.Table"
+
+
+class HeldRows:
+    """See the module. For any thread."""
+
+    def __init__(self, most_held: int = MOST_HELD) -> None:
+        self._most = most_held
+        self._files: OrderedDict[tuple[str, str, str], pa.Table] = OrderedDict()
+        self._bytes = 0
+        self._versions: OrderedDict[tuple[str, int], tuple[_Entry, PlainTable]] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, location: str, version: int) -> Held | None:
+        """The rows of a table at a version, where it is small and plain."""
+        import pyarrow as pa
+
+        table = self._table(location, version)
+        if table is None or not _is_small(table):
+            return None
+        columns = canonical_json(table.schema)
+        parts = []
+        for file in table.files:
+            key = (location, file.path, columns)
+            part = self._known(key)
+            if part is None:
+                part = rows_of(table, [file])
+                if part is None:
+                    return None
+                self._keep(key, part)
+            parts.append(part)
+        rows = pa.concat_tables(parts) if parts else rows_of(table)
+        return None if rows is None or rows.nbytes > _LARGEST or rows.num_rows > MOST_ROWS else Held(table.schema, rows)
+
+    def _table(self, location: str, version: int) -> PlainTable | None:
+        key, entry = (location, version), _entry(location, version)
+        with self._lock:
+            known = self._versions.get(key)
+            if known is not None and known[0] == entry:
+                self._versions.move_to_end(key)
+                return known[1]
+        table = plain_table(location, version)
+        if table is not None and entry is not None:
+            with self._lock:
+                self._versions[key] = (entry, table)
+                while len(self._versions) > _VERSIONS:
+                    self._versions.popitem(last=False)
+        return table
+
+    def _known(self, key: tuple[str, str, str]) -> "pa.Table | None":
+        with self._lock:
+            part = self._files.get(key)
+            if part is not None:
+                self._files.move_to_end(key)
+            return part
+
+    def _keep(self, key: tuple[str, str, str], part: "pa.Table") -> None:
+        with self._lock:
+            if part.nbytes > _LARGEST or key in self._files:
+                return
+            self._files[key] = part
+            self._bytes += part.nbytes
+            while self._bytes > self._most:
+                self._bytes -= self._files.popitem(last=False)[1].nbytes
+
+
+def _is_small(table: PlainTable) -> bool:
+    rows = table.rows
+    return len(table.files) <= MOST_FILES and table.bytes <= MOST_BYTES and rows is not None and rows <= MOST_ROWS
+
+
+def _entry(location: str, version: int) -> _Entry | None:
+    """By what the entry of a version in a table's log is known again; None where that can't be told."""
+    if not is_local(location):
+        return None
+    try:
+        found = os.stat(os.path.join(local_path(location), "_delta_log", f"{version:020d}.json"))
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns

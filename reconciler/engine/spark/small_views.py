@@ -1,0 +1,222 @@
+"""A view of few rows, without what Spark takes around its query: Spark gets the rows of small tables from this process
+(`held_rows`), computes the query in one job, and its rows go to the staging folder as Spark would write them
+(`delta.arrow_tables`).
+
+It gives nothing (None) wherever it is not surely the same that Spark does by itself; then Spark does it by itself:
+
+- The query decides as ever. What depends on where rows stand (files, partitions: `rand(1)`, `input_file_name()`) is left to
+  Spark's own way; functions in Python that declare nothing are no such thing.
+- Tables and settings are those that are known (`delta.arrow_rows`, `plain_settings`), and so are the types of the result: no
+  VARIANT, no collation, no CHAR.
+- Of the rows of a result only few are collected. Where there are more (`MOST_ROWS`, `MOST_BYTES`), Spark computes them again
+  and writes them, and goes on doing so for this view while its results are large.
+- Where anything fails, Spark does it again in its own way, and what fails then is told: nobody sees another message, and
+  calls that failed are counted once.
+
+A view over tables that are not small is computed over them as ever. Where its last result had few rows, these are collected:
+to write them takes Spark longer than to compute many a query.
+"""
+
+import re
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import Declared, EngineError, RegistryError
+from reconciler.delta.arrow_rows import is_known_schema
+from reconciler.delta.arrow_tables import put_table, without_requirements
+from reconciler.delta.arrow_writes import can_be_committed_to
+from reconciler.delta.objects import can_be_listed
+from reconciler.engine.protocol import Built, InlineSource, PythonModule, StoredSource, ViewBuild
+from reconciler.engine.spark.commit_log import built_from, read_commit
+from reconciler.engine.spark.failures import translated
+from reconciler.engine.spark.functions import failed_calls
+from reconciler.engine.spark.held_rows import Held, HeldRows
+from reconciler.engine.spark.locations import Sessions, folder
+from reconciler.engine.spark.plain_settings import are_plain, is_plain_session
+from reconciler.engine.spark.small_rows import can_bring_rows, collected, frame_of
+from reconciler.engine.spark.staging import staged_before
+from reconciler.engine.spark.views import isolated, register, result_of, stored_frame
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_ROWS: Final = 20_000
+MOST_BYTES: Final = 8 << 20
+"""As Spark holds them."""
+_MOST_STORED: Final = 1 << 20
+_MOST_INTERPRETED: Final = 2_000
+"""Rows read: so few are through before code for them is compiled."""
+_VIEWS: Final = 2_000
+
+_ENDED: Final = "X707"
+# Their values come from files and partitions, or from where a row stands in them; or nobody knows what they do.
+_OF_PLACES: Final = re.compile(
+    r"(?i)\b(rand|randn|random|randstr|uniform|shuffle|uuid|monotonically_increasing_id|spark_partition_id|input_file\w*"
+    r"|_metadata|tablesample|reflect|try_reflect|java_method)\b"
+)
+_PLAIN_NAME: Final = re.compile(r"[\w$@#-]+")
+_SMALL: Final = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
+"""To send a relation of one partition to all tasks is a job of its own, and there is one task."""
+_INTERPRETED: Final = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
+
+class SmallViews:
+    """See the module; what it remembers of tables and views, from call to call."""
+
+    def __init__(self) -> None:
+        self._held = HeldRows()
+        self._is_small: OrderedDict[str, bool] = OrderedDict()
+        self._can: tuple[str, bool] | None = None
+
+    def build(self, sessions: Sessions, wanted: ViewBuild) -> Built | None:
+        """Compute a view into its staging folder, unless that is complete. None: nothing is there, and it is for Spark."""
+        done = staged_before(sessions, wanted.staging)
+        if done is not None:
+            return done
+        was_small = self._is_small.get(_view(wanted))
+        if was_small is False or not _is_plain(wanted) or not self._can_bring(sessions):
+            return None
+        held = self._rows_of(wanted)
+        if held is None and not was_small:
+            return None
+        return self._computed(sessions, wanted, held)
+
+    def saw(self, wanted: ViewBuild, built: Built) -> None:
+        """What Spark has written of a view by itself."""
+        self._remember(wanted, built.rows <= MOST_ROWS and built.bytes <= _MOST_STORED)
+
+    def _computed(self, sessions: Sessions, wanted: ViewBuild, held: Mapping[StoredSource, Held] | None) -> Built | None:
+        session = isolated(sessions, {**wanted.settings, **({} if held is None else _settings(wanted, held))})
+        about = Declared("view", wanted.view)
+        try:
+            with _left_to_spark(held is not None):
+                register(session, wanted.sources, wanted.functions, wanted.staging, _frames(held))
+                with translated(f"view {wanted.view}", about):
+                    frame = result_of(session, wanted)
+                    schema = _schema_of(frame, wanted)
+                    rows = None if schema is None else collected(frame, schema, MOST_ROWS, MOST_BYTES)
+                if schema is None:
+                    return None
+                if rows is None:
+                    self._remember(wanted, False)
+                    return None
+                built = _staged(session, wanted, schema, rows)
+                self._remember(wanted, True)
+                return replace(built, failed_calls=failed_calls(session, wanted.staging))
+            return None
+        finally:
+            # What an attempt has counted is not told with the next one.
+            failed_calls(session, wanted.staging)
+
+    def _rows_of(self, wanted: ViewBuild) -> Mapping[StoredSource, Held] | None:
+        """The rows of all stored sources; None where one of them is not small and plain."""
+        found = {}
+        for source in wanted.sources:
+            if isinstance(source, StoredSource):
+                held = self._held.of(source.location, source.version)
+                if held is None:
+                    return None
+                found[source] = held
+        return found
+
+    def _can_bring(self, sessions: Sessions) -> bool:
+        session = sessions()
+        known = session.sparkContext.applicationId
+        if self._can is None or self._can[0] != known:
+            self._can = (known, is_plain_session(session) and can_bring_rows(session))
+        return self._can[1]
+
+    def _remember(self, wanted: ViewBuild, is_small: bool) -> None:
+        self._is_small[_view(wanted)] = is_small
+        while len(self._is_small) > _VIEWS:
+            self._is_small.popitem(last=False)
+
+
+def _view(wanted: ViewBuild) -> str:
+    """A view, by the folder below which it is staged: its own."""
+    return wanted.staging.rstrip("/").rpartition("/")[0]
+
+
+def _is_plain(wanted: ViewBuild) -> bool:
+    texts = [wanted.query]
+    texts += [source.query for source in wanted.sources if isinstance(source, InlineSource)]
+    texts += [function.body for function in wanted.functions if isinstance(function.body, str)]
+    for source in wanted.sources:
+        if isinstance(source, InlineSource):
+            texts += [function.body for function in source.functions if isinstance(function.body, str)]
+    return (
+        are_plain(wanted.settings)
+        and can_be_listed(wanted.staging)
+        and can_be_committed_to(wanted.staging)
+        and not any(_OF_PLACES.search(text) for text in texts)
+    )
+
+
+def _settings(wanted: ViewBuild, held: Mapping[StoredSource, Held]) -> dict[str, str]:
+    read = sum(one.rows.num_rows for one in held.values())
+    says_how = any(name.startswith("spark.sql.codegen.") for name in wanted.settings)
+    return _SMALL if says_how or read > _MOST_INTERPRETED else {**_SMALL, **_INTERPRETED}
+
+
+def _frames(held: Mapping[StoredSource, Held] | None) -> Any:
+    def frame(session: SparkSession, source: StoredSource) -> DataFrame:
+        assert held is not None
+        return frame_of(session, held[source].schema, held[source].rows)
+
+    return stored_frame if held is None else frame
+
+
+def _schema_of(frame: DataFrame, wanted: ViewBuild) -> JsonObject | None:
+    """The columns of the result as Delta has them; None where they are not known, or its values depend on places."""
+    schema: JsonObject = without_requirements(frame.schema.jsonValue())
+    if not is_known_schema(schema) or not _has_plain_names(schema):
+        return None
+    undeclared = (
+        isinstance(one.body, PythonModule) and not one.deterministic
+        for source in (wanted, *wanted.sources)
+        if isinstance(source, ViewBuild | InlineSource)
+        for one in source.functions
+    )
+    plan: Any = frame._jdf.queryExecution().analyzed()
+    return schema if plan.deterministic() or any(undeclared) else None
+
+
+def _has_plain_names(kind: Any) -> bool:
+    """Whether all columns and fields have names that any writer takes, each once."""
+    if not isinstance(kind, dict):
+        return True
+    if kind["type"] == "struct":
+        names = [one["name"] for one in kind["fields"]]
+        is_plain = len({name.casefold() for name in names}) == len(names) and all(map(_PLAIN_NAME.fullmatch, names))
+        return is_plain and all(_has_plain_names(one["type"]) for one in kind["fields"])
+    return all(_has_plain_names(kind.get(part)) for part in ("elementType", "keyType", "valueType"))
+
+
+def _staged(session: SparkSession, wanted: ViewBuild, schema: JsonObject, rows: "pa.Table") -> Built:
+    place = folder(wanted.staging, lambda: session)
+    place.remove()
+    put_table(wanted.staging, schema, rows)
+    written = read_commit(place, 0)
+    if written is None:
+        raise RegistryError("G607", f"{wanted.staging} was written, and holds no table")
+    return built_from(written, reused=False)
+
+
+@contextmanager
+def _left_to_spark(is_any: bool) -> Iterator[None]:
+    """What fails inside is not told: of writing, and, with `is_any`, of all but the end of Spark's process."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (RegistryError, OSError, pa.ArrowException):
+        return
+    except EngineError as error:
+        if not is_any or error.code == _ENDED:
+            raise
