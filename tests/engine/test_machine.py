@@ -84,7 +84,7 @@ class TestInstallation:
         assert all(len(jar.sha256) == 64 and jar.coordinates.count(":") == 2 for jar in jars)
 
     def test_missing_jars_point_to_setup(self, tmp_path: Path) -> None:
-        with pytest.raises(SetUpMissing, match=f"{len(pinned_jars()) + 1} jar") as raised:
+        with pytest.raises(SetUpMissing, match=f"{len(pinned_jars()) + 2} jar") as raised:
             Installation(tmp_path).require_jars()
 
         assert (raised.value.code, raised.value.hint) == ("U803", "run: reconcile setup")

@@ -50,6 +50,11 @@ class HeldRows:
         self._versions: OrderedDict[tuple[str, int], tuple[_Entry, PlainTable]] = OrderedDict()
         self._lock = Lock()
 
+    @property
+    def bytes(self) -> int:
+        """How much is held."""
+        return self._bytes
+
     def of(self, location: str, version: int) -> Held | None:
         """The rows of a table at a version, where it is small and plain."""
         import pyarrow as pa

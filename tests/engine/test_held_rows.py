@@ -1,0 +1,84 @@
+"""Rows of small tables that are held in this process: what a table is made of, version by version."""
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from reconciler.delta.arrow_rows import plain_table
+from reconciler.delta.arrow_tables import put_table
+from reconciler.delta.arrow_writes import append
+from reconciler.engine.spark import held_rows
+from reconciler.engine.spark.held_rows import HeldRows
+from reconciler.engine.stored import Transaction
+
+SCHEMA = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
+
+
+def rows(*values: int) -> pa.Table:
+    return pa.table({"id": pa.array(values, pa.int64())})
+
+
+def add(place: str, number: int, *values: int) -> None:
+    table = plain_table(place)
+    assert table is not None
+    append(table, rows(*values), Transaction("test", number))
+
+
+def ids(held: HeldRows, place: str, version: int) -> list[int]:
+    found = held.of(place, version)
+    assert found is not None
+    return sorted(found.rows["id"].to_pylist())
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    put_table(str(tmp_path / "t"), SCHEMA, rows(1, 2))
+    return str(tmp_path / "t")
+
+
+def test_each_version_has_its_rows_and_only_new_files_are_read(place: str) -> None:
+    held = HeldRows()
+    assert ids(held, place, 0) == [1, 2]
+    for file in Path(place).glob("*.parquet"):
+        file.unlink()
+    add(place, 1, 3)
+
+    assert ids(held, place, 1) == [1, 2, 3]
+    assert ids(held, place, 0) == [1, 2]
+    # Who does not hold them finds no file.
+    assert HeldRows().of(place, 1) is None
+
+
+def test_a_table_that_was_made_anew_at_the_same_place_is_another(place: str) -> None:
+    held = HeldRows()
+    assert ids(held, place, 0) == [1, 2]
+    shutil.rmtree(place)
+    put_table(place, SCHEMA, rows(7))
+
+    assert ids(held, place, 0) == [7]
+
+
+def test_a_table_without_rows_has_none(tmp_path: Path) -> None:
+    put_table(str(tmp_path / "t"), SCHEMA, rows())
+
+    assert ids(HeldRows(), str(tmp_path / "t"), 0) == []
+
+
+def test_what_is_not_small_or_not_there_is_not_held(place: str, tmp_path: Path) -> None:
+    add(place, 1, *range(held_rows.MOST_ROWS))
+
+    assert HeldRows().of(place, 1) is None
+    assert HeldRows().of(str(tmp_path / "nothing"), 0) is None
+
+
+def test_what_is_held_is_bounded_and_what_went_is_read_again(place: str) -> None:
+    one = rows(1, 2).nbytes
+    held = HeldRows(most_held=2 * one)
+    for number in range(1, 5):
+        add(place, number, 10 * number, 10 * number + 1)
+
+    for version in (4, 0, 3, 4):
+        assert len(ids(held, place, version)) == 2 * (version + 1)
+        assert held.bytes <= 2 * one
