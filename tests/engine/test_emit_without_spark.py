@@ -298,3 +298,12 @@ class TestFilesWithoutSpark:
         with pytest.raises(EngineError, match="left to Spark"):
             engine.emit(json_files(emission(other, out, None, 0), out))
         assert not out.exists() or list(out.iterdir()) == []
+
+    def test_deleted_rows_of_other_columns_are_left_to_spark(
+        self, engine: Engine, view: TableTarget, tmp_path: Path
+    ) -> None:
+        write_deltalake(view.location, pa.table({"other": [1]}), mode="overwrite", schema_mode="overwrite")
+        out = tmp_path / "out"
+        with pytest.raises(EngineError, match="left to Spark"):
+            engine.emit(json_files(emission(view, out, 3, 4), out))
+        assert not out.exists() or list(out.iterdir()) == []
