@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from reconciler.base.digest import JsonObject
+from reconciler.engine.fetching import Fetch, not_fetched
 from reconciler.engine.protocol import (
     Available,
     Built,
@@ -48,11 +49,13 @@ The time zone is UTC, whatever is set."""
 
 
 class EngineBySize:
-    """See the module. `spark` does what is not small, and starts with what `settings` gives."""
+    """See the module. `spark` does what is not small, and starts with what `settings` gives. `fetch` brings the records of
+    a topic here."""
 
-    def __init__(self, spark: Engine, settings: Settings) -> None:
+    def __init__(self, spark: Engine, settings: Settings, fetch: Fetch = not_fetched) -> None:
         self.spark = spark
         self._settings = settings
+        self._fetch = fetch
         self._is_closed = False
 
     def build_view(self, build: ViewBuild) -> Built:
@@ -65,6 +68,12 @@ class EngineBySize:
         return self.spark.discover(connector, settings, position)
 
     def ingest(self, ingestion: Ingestion) -> Written:
+        if self._may_do_it():
+            from reconciler.engine.arrow.ingest import ingest
+
+            done = ingest(ingestion, self._fetch)
+            if done is not None:
+                return done
         return self.spark.ingest(ingestion)
 
     def execute(self, statement: Statement) -> Written:

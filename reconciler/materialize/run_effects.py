@@ -98,6 +98,7 @@ class StepEffects:
         self.unmatched: dict[str, int] = {}
         self.unknown: dict[str, Mapping[str, int]] = {}
         self.missing: dict[str, tuple[str, ...]] = {}
+        self.without_spark: set[str] = set()
         self.failed_calls: dict[str, tuple[FailedCalls, ...]] = {}
         self.seconds: dict[str, float] = {"ingest": 0.0, "views": 0.0, "publish": 0.0}
         self._changed: set[str] = set()
@@ -199,6 +200,8 @@ class StepEffects:
             self.unknown[name] = written.unknown
         if written.missing:
             self.missing[name] = written.missing
+        if written.without_spark:
+            self.without_spark.add(name)
 
     def _place(self, placements: Mapping[str, Placement]) -> Place:
         return published_place(self._program, self._target.warehouse, {**placements, **foreign_placements(self.foreign)})

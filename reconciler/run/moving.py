@@ -307,6 +307,7 @@ class Moving:
                 rows=rows,
                 rejected=result.rejected.get(name, 0),
                 unmatched=result.unmatched.get(name, 0),
+                without_spark=int(name in result.without_spark),
             )
             happened += self._fields(key, name, result)
             self._report.recovered(key)

@@ -54,6 +54,8 @@ def details_of_step(result: StepResult) -> JsonObject:
         found = {connector: count for connector, count in sorted(counts.items()) if count}
         if found:
             details[name] = found
+    if result.without_spark:
+        details["without_spark"] = list(result.without_spark)
     if result.failed_calls:
         details["failed_calls"] = {
             view: {one.function: one.count for one in failed} for view, failed in sorted(result.failed_calls.items())

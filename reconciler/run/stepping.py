@@ -49,7 +49,8 @@ class StepResult:
     to the dead letters and the deletes that found no row, by connector, and the seconds of each phase (`ingest`, `views`,
     `publish`; whoever writes the outputs afterwards adds `emit`). `followed` are the steps of other pipelines that it went
     on to. `unknown` says by connector in how many rows fields came that no column takes, `missing` which fields a header or
-    schema lacked. `failed_calls` are by view those of functions that gave NULL where they failed."""
+    schema lacked. `failed_calls` are by view those of functions that gave NULL where they failed. `without_spark` are the
+    connectors that brought so little that no Spark was asked to write it."""
 
     step: int
     rows: Mapping[str, int]
@@ -61,6 +62,7 @@ class StepResult:
     unknown: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     failed_calls: Mapping[str, tuple[FailedCalls, ...]] = field(default_factory=dict)
+    without_spark: tuple[str, ...] = ()
 
 
 def write_intent(target: Target, stored: Stored[Head], work: StepWork) -> Stored[Head]:
@@ -161,6 +163,7 @@ def _carry_out(
         work.unknown,
         work.missing,
         work.failed_calls,
+        tuple(sorted(work.without_spark)),
     )
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,14 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from reconciler.base.errors import EngineError
 from reconciler.delta.tables import create_table, table_version
 from reconciler.engine.arrow.ingest import ingest
 from reconciler.engine.arrow.ingest.files import MOST_BYTES
+from reconciler.engine.by_size import EngineBySize
 from reconciler.engine.files import local_listing, unread
 from reconciler.engine.protocol import ColumnType, Ingestion, TableTarget, Transaction
+from reconciler.testing.recording import RecordingEngine
 from tests.engine.asking import json_files
 
 COLUMNS = (
@@ -195,3 +199,26 @@ def test_a_table_with_a_key_is_kept_in_few_files(tmp_path: Path) -> None:
     table = DeltaTable(again.target.location)
     assert len(table.file_uris()) < 20
     assert table.to_pyarrow_table().num_rows == 29
+
+
+class TestBySize:
+    @pytest.mark.parametrize("is_usual", [True, False])
+    def test_an_engine_asks_spark_for_what_is_left(self, is_usual: bool, tmp_path: Path) -> None:
+        spark = RecordingEngine()
+        engine = EngineBySize(spark, lambda: {} if is_usual else {"spark.sql.caseSensitive": "true"})
+        good = ingestion(tmp_path, FITTING)
+        bad = ingestion(tmp_path, "x", "b.json", transaction=Transaction("c", 2))
+        for one in (good, bad):
+            # The recording engine has tables of its own.
+            with suppress(EngineError):
+                engine.ingest(one)
+
+        assert spark.calls == ([bad] if is_usual else [good, bad])
+        assert version(good) == (1 if is_usual else 0)
+
+    def test_what_is_closed_brings_in_nothing(self, tmp_path: Path) -> None:
+        engine = EngineBySize(RecordingEngine(), dict)
+        engine.close()
+
+        with pytest.raises(EngineError, match="closed"):
+            engine.ingest(ingestion(tmp_path, FITTING))

@@ -7,8 +7,8 @@ from typing import NoReturn
 
 import pytest
 
-from reconciler.engine.arrow.ingest import ingest
-from reconciler.engine.protocol import Engine, Ingestion, Written
+from reconciler.engine.by_size import EngineBySize
+from reconciler.engine.protocol import Engine
 from reconciler.engine.spark.engine import SparkEngine
 from tests.engine.changes_contract import ChangesContract
 from tests.engine.engines import DeltaStorage
@@ -19,14 +19,6 @@ def no_spark() -> NoReturn:
     pytest.skip("this is Spark's to do")
 
 
-class Small(SparkEngine):
-    """Without Spark where that is possible."""
-
-    def ingest(self, ingestion: Ingestion) -> Written:
-        written = ingest(ingestion)
-        return super().ingest(ingestion) if written is None else written
-
-
 class OnArrow:
     @pytest.fixture
     def storage(self) -> DeltaStorage:
@@ -34,7 +26,7 @@ class OnArrow:
 
     @pytest.fixture
     def engine(self) -> Engine:
-        return Small(no_spark)
+        return EngineBySize(SparkEngine(no_spark), dict)
 
 
 class TestSmallRanges(OnArrow, IngestContract):

@@ -5,7 +5,7 @@ complete, a table that has the transaction already, a folder without new files, 
 process ended fails the call that notices it; the next call starts another.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
@@ -32,6 +32,7 @@ from reconciler.engine.protocol import (
 )
 from reconciler.engine.spark import emit, ingest, selection, statements, tables, vacuuming, views
 from reconciler.engine.spark.failures import jvm_watched
+from reconciler.engine.spark.ingest import kafka_values
 from reconciler.engine.spark.ingest.in_parts import Mixed
 from reconciler.engine.spark.locations import Sessions, folder
 from reconciler.engine.spark.session import start, stop
@@ -67,6 +68,11 @@ class SparkEngine:
     def ingest(self, ingestion: Ingestion) -> Written:
         with self._watched():
             return ingest.ingest(self._spark, ingestion, self._mixed)
+
+    def fetch(self, range_: JsonObject, config: JsonObject, most_bytes: int) -> Sequence[bytes | None] | None:
+        """The values of the records of a small range of a topic, without a job of Spark (`engine.fetching`)."""
+        with self._watched():
+            return kafka_values.values_of(self._spark()._jvm, range_, config, most_bytes)
 
     def execute(self, statement: Statement) -> Written:
         with self._watched():
@@ -125,4 +131,5 @@ def spark_engine(
     def given() -> Mapping[str, str]:
         return (settings() if callable(settings) else settings) or {}
 
-    return EngineBySize(SparkEngine(lambda: start(given(), needs_s3, lives_long)), given)
+    spark = SparkEngine(lambda: start(given(), needs_s3, lives_long))
+    return EngineBySize(spark, given, spark.fetch)

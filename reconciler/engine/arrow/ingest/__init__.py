@@ -7,23 +7,27 @@ and their words are Spark's alone, and what is written here is what Spark would 
 and what the commit says of itself.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError, RegistryError
-from reconciler.engine.arrow.ingest import changes, files
+from reconciler.engine.arrow.ingest import changes, files, kafka
 from reconciler.engine.arrow.ingest.incoming import Incoming
 from reconciler.engine.arrow.ingest.values import NotSure
+from reconciler.engine.fetching import Fetch, not_fetched
 from reconciler.engine.fields import under_source_names
 from reconciler.engine.protocol import Ingestion, Written
 from reconciler.engine.secrets import resolved, revealed
 
-_Read = Callable[[Ingestion, JsonObject], Incoming]
-_TRANSPORTS: dict[str, _Read] = {"file_input": files.read}
+_Read = Callable[[Ingestion, JsonObject, Fetch], Incoming]
+_TRANSPORTS: Mapping[str, _Read] = {
+    "file_input": lambda ingestion, settings, fetch: files.read(ingestion, settings),
+    "kafka_input": kafka.read,
+}
 
 
-def ingest(ingestion: Ingestion) -> Written | None:
+def ingest(ingestion: Ingestion, fetch: Fetch = not_fetched) -> Written | None:
     """Write one range of a connector to its table, once; None: Spark has to do it, and nothing was written."""
     read = _TRANSPORTS.get(str(ingestion.settings["transport"]["name"]))
     if read is None:
@@ -34,7 +38,7 @@ def ingest(ingestion: Ingestion) -> Written | None:
         settings = resolved(ingestion.settings)
         table = changes.writable(ingestion)
         as_read = under_source_names(ingestion.target, settings)
-        incoming = read(replace(ingestion, target=as_read, range=revealed(ingestion.range)), settings)
+        incoming = read(replace(ingestion, target=as_read, range=revealed(ingestion.range)), settings, fetch)
         return changes.write(table, ingestion, incoming)
     except (NotSure, EngineError, RegistryError, pyarrow.ArrowException):
         # Where a commit got no answer it may stand; Spark looks for its transaction first.

@@ -12,7 +12,7 @@ small enough to be looked through.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from reconciler.base.digest import JsonObject
@@ -77,7 +77,7 @@ def _appended(table: PlainTable, ingestion: Ingestion, incoming: Incoming) -> Wr
         raise NotSure("a delete without a key")
     rows = as_arrow([change.row for change in incoming.changes], table)
     version = append(table, rows, ingestion.transaction, ingestion.commit)
-    return Written(version, len(incoming.changes), unknown=incoming.unknown, missing=incoming.missing)
+    return _written(version, len(incoming.changes), incoming)
 
 
 def _by_key(table: PlainTable, ingestion: Ingestion, incoming: Incoming) -> Written:
@@ -101,7 +101,11 @@ def _by_key(table: PlainTable, ingestion: Ingestion, incoming: Incoming) -> Writ
     version = rewrite(table, staying, rows, ingestion.transaction, ingestion.commit, metrics)
     unmatched = sum(one.deletes and key not in found.keys and not one.came for key, one in last.items())
     changed = len(deleted) + updated + inserted if incoming.tells_deletes else len(last)
-    return Written(version, changed, unmatched=unmatched, unknown=incoming.unknown, missing=incoming.missing)
+    return replace(_written(version, changed, incoming), unmatched=unmatched)
+
+
+def _written(version: int, rows: int, incoming: Incoming) -> Written:
+    return Written(version, rows, unknown=incoming.unknown, missing=incoming.missing, without_spark=True)
 
 
 @dataclass(slots=True)

@@ -72,25 +72,37 @@ class TopicClient:
     def value(self, partition: int, offset: int) -> bytes | None:
         """The value of the first record from an offset on; None if there is none, or it does not come soon."""
         one = self._jvm.java.util.ArrayList()
-        one.add(self._jvm.org.apache.kafka.common.TopicPartition(self.topic, partition))
+        one.add(self.partition(partition))
         with _explained(self._options[_SERVERS], self.topic), ExitStack() as clients:
-            settings = _settings(self._jvm, _of_consumer(self._options))
-            consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(settings)
+            consumer = self.consumer()
             clients.callback(consumer.close)
             consumer.assign(one)
             consumer.seek(one.get(0), offset)
             found = consumer.poll(self._jvm.java.time.Duration.ofSeconds(_PATIENCE_SECONDS)).iterator()
             return found.next().value() if found.hasNext() else None
 
+    def consumer(self, **options: str) -> Any:
+        """A client that reads records, of no partition yet; whoever asks for it closes it. `options` are further ones, with
+        `_` for points."""
+        further = {name.replace("_", "."): value for name, value in options.items()}
+        settings = _settings(self._jvm, {**_of_consumer(self._options), **further})
+        return self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(settings)
+
+    def partition(self, number: int) -> Any:
+        """A partition of the topic, as Kafka's client knows it."""
+        return self._jvm.org.apache.kafka.common.TopicPartition(self.topic, number)
+
     def _listed(self, spec: Any, only_decided: bool = False) -> dict[int, int]:
-        wanted = self._jvm.java.util.HashMap()
-        for partition in self.partitions:
-            wanted.put(self._jvm.org.apache.kafka.common.TopicPartition(self.topic, partition), spec)
+        wanted, places = self._jvm.java.util.HashMap(), [self.partition(partition) for partition in self.partitions]
+        for place in places:
+            wanted.put(place, spec)
         level = self._jvm.org.apache.kafka.common.IsolationLevel
         decided = level.READ_COMMITTED if only_decided else level.READ_UNCOMMITTED
         with _explained(self._options[_SERVERS], self.topic):
             found = self._admin.listOffsets(wanted, self._jvm.org.apache.kafka.clients.admin.ListOffsetsOptions(decided))
-            return {int(one.partition()): int(at.offset()) for one, at in found.all().get().items()}
+            answers = found.all().get()
+            # One by one: the end of an iterator of Java is an exception, which costs more than all else here.
+            return {number: int(answers.get(at).offset()) for number, at in zip(self.partitions, places, strict=True)}
 
 
 @contextmanager
@@ -117,7 +129,8 @@ def _described(jvm: Any, admin: Any, topic: str) -> tuple[tuple[int, ...], str |
     found = admin.describeTopics(names).allTopicNames().get().get(topic)
     # Brokers that know no ids answer with an empty one.
     has_id = not found.topicId().equals(jvm.org.apache.kafka.common.Uuid.ZERO_UUID)
-    partitions = sorted(int(one.partition()) for one in found.partitions())
+    there = found.partitions()
+    partitions = sorted(int(there.get(place).partition()) for place in range(there.size()))
     return tuple(partitions), str(found.topicId().toString()) if has_id else None
 
 
