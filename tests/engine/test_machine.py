@@ -23,9 +23,11 @@ from reconciler.engine.spark.installation import (
 from reconciler.engine.spark.java import Java, find_java
 from reconciler.engine.spark.s3 import hadoop_settings
 from reconciler.engine.spark.session import (
+    LAUNCHER_OPTIONS,
     LOCAL_LOG_STORE_SETTING,
     LOG_STORES,
     S3_LOG_STORE_SETTING,
+    _prepare_environment,
     session_settings,
     submitted_settings,
 )
@@ -132,6 +134,26 @@ class TestSettings:
         assert "TieredStopAtLevel" not in options
         assert "-XX:ReservedCodeCacheSize=256m" in options
         assert str(place.archive(JAVA)) in options
+
+    def test_the_set_up_made_an_archive_for_the_launcher_and_spark_starts_with_it(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        java = find_java()
+        archive = installation().launcher_archive(java)
+        assert archive.is_file()
+        monkeypatch.setenv(LAUNCHER_OPTIONS, "unset")
+        monkeypatch.delenv(LAUNCHER_OPTIONS)
+
+        _prepare_environment(java, {"spark.master": "local[*]"})
+
+        assert f"-XX:SharedArchiveFile={archive}" in os.environ[LAUNCHER_OPTIONS]
+
+    def test_what_the_user_tells_the_launcher_stays(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv(LAUNCHER_OPTIONS, "-Xmx64m")
+
+        _prepare_environment(find_java(), {"spark.master": "local[*]"})
+
+        assert os.environ[LAUNCHER_OPTIONS] == "-Xmx64m"
 
     def test_an_archive_is_used_when_there_is_one(self, tmp_path: Path) -> None:
         place = Installation(tmp_path)

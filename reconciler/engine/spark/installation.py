@@ -5,7 +5,8 @@ of jars.txt beside this file, and where S3 is used those of jars-s3.txt, checked
 commits to Delta tables is compiled at set-up, of LocalConditionalLogStore.java, and for S3 of S3ConditionalLogStore.java;
 so is what brings few rows to Spark and back, of SmallRows.java. Such a jar's name carries a digest of that text. The archive
 holds Java's classes ready to use and halves a cold start; it belongs to one Java and one folder of Spark, so its name
-carries a digest of both. A missing archive is no error. This module looks; `setup` changes.
+carries a digest of both. A small archive beside it does the same for the Java process with which Spark's scripts work out
+their command line. A missing archive is no error. This module looks; `setup` changes.
 """
 
 import os
@@ -27,6 +28,9 @@ LONG_WORK_JAVA_OPTIONS = "-XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
 SMALL_WORK_JAVA_OPTIONS = f"-XX:TieredStopAtLevel=1 {LONG_WORK_JAVA_OPTIONS}"
 """The second compiler pays after minutes, not before: it is left out where a process starts for one thing."""
 
+
+LAUNCHER_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Of the Java process that works out Spark's command line, and ends."""
 
 LOCAL_LOG_STORE = Path(__file__).parent / "LocalConditionalLogStore.java"
 """What commits to Delta tables on a disk."""
@@ -120,8 +124,15 @@ class Installation:
 
     def archive(self, java: Java) -> Path:
         """Where the class-data archive for this Java is or will be."""
-        key = digest_json([str(java.home), java.version, str(spark_home()), self.class_path, SMALL_WORK_JAVA_OPTIONS])
-        return self.folder / f"classes-{short(key)}.jsa"
+        return self.folder / f"classes-{self._key(java)}.jsa"
+
+    def launcher_archive(self, java: Java) -> Path:
+        """Where the archive for this Java is or will be that serves Spark's launcher."""
+        return self.folder / f"launcher-{self._key(java)}.jsa"
+
+    def _key(self, java: Java) -> str:
+        options = [SMALL_WORK_JAVA_OPTIONS, LAUNCHER_JAVA_OPTIONS]
+        return short(digest_json([str(java.home), java.version, str(spark_home()), self.class_path, *options]))
 
     def _compiled(self, name: str, source: Path) -> Path:
         return self.folder / "jars" / f"{name}-{short(digest_text(source.read_text('utf-8')))}.jar"

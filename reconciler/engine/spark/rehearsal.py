@@ -1,5 +1,5 @@
-"""A process of its own that does usual work once and has Java write the classes it loaded into an archive:
-`python -m reconciler.engine.spark.rehearsal ARCHIVE FOLDER`.
+"""A process of its own that does usual work once and has Java write the classes it loaded into archives, that of Spark's
+launcher, too: `python -m reconciler.engine.spark.rehearsal ARCHIVE LAUNCHER_ARCHIVE FOLDER`.
 
 The work goes through the engine, so that the archive holds what the engine uses: a table written and merged into, files
 and a Delta table ingested, views with joins and aggregates built, a selection. Java writes the archive when it ends, so
@@ -7,6 +7,7 @@ this waits for that.
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,9 @@ from reconciler.engine.protocol import (
     ViewBuild,
 )
 from reconciler.engine.spark.engine import SparkEngine
-from reconciler.engine.spark.installation import SMALL_WORK_JAVA_OPTIONS
+from reconciler.engine.spark.installation import LAUNCHER_JAVA_OPTIONS, SMALL_WORK_JAVA_OPTIONS
 from reconciler.engine.spark.locations import delta_reference
-from reconciler.engine.spark.session import start
+from reconciler.engine.spark.session import LAUNCHER_OPTIONS, start
 
 _COLUMNS = (
     ColumnType("id", "BIGINT", False),
@@ -39,8 +40,9 @@ _COLUMNS = (
 _LONGEST_EXIT = 300
 
 
-def main(archive: str, folder: str) -> None:
-    """Do the work and leave the archive."""
+def main(archive: str, launcher_archive: str, folder: str) -> None:
+    """Do the work and leave the archives."""
+    os.environ[LAUNCHER_OPTIONS] = f"{LAUNCHER_JAVA_OPTIONS} -XX:ArchiveClassesAtExit={launcher_archive}"
     options = f'{SMALL_WORK_JAVA_OPTIONS} "-XX:ArchiveClassesAtExit={archive}"'
     session = start({"spark.master": "local[2]", "spark.driver.extraJavaOptions": options})
     work(SparkEngine(lambda: session), session, Path(folder))
@@ -94,4 +96,4 @@ def _ingest(engine: SparkEngine, target: TableTarget, name: str, settings: dict[
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:])

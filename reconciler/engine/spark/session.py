@@ -33,6 +33,7 @@ from reconciler.base.errors import EngineError, SetUpMissing
 from reconciler.engine.resources import is_local
 from reconciler.engine.secrets import remember_credentials
 from reconciler.engine.spark.installation import (
+    LAUNCHER_JAVA_OPTIONS,
     LONG_WORK_JAVA_OPTIONS,
     SMALL_WORK_JAVA_OPTIONS,
     Installation,
@@ -69,6 +70,8 @@ _MASTER = "spark.master"
 _PAGE = "spark.ui.enabled"
 _DEFAULT_MASTER = "local[*]"
 _MOST_SMALL_PARTITIONS = 8
+LAUNCHER_OPTIONS = "SPARK_LAUNCHER_OPTS"
+"""The variable that gives Spark's launcher its options."""
 LOCAL_LOG_STORE_SETTING = "spark.delta.logStore.file.impl"
 S3_LOG_STORE_SETTING = "spark.delta.logStore.s3a.impl"
 LOG_STORES = {
@@ -246,8 +249,15 @@ def _prepare_environment(java: Java, configuration: Mapping[str, str]) -> None:
     if is_local(configuration[_MASTER]):
         os.environ["SPARK_HOME"] = str(spark_home())
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        os.environ.setdefault(LAUNCHER_OPTIONS, _launcher_options(installation().launcher_archive(java)))
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+
+
+def _launcher_options(archive: Path) -> str:
+    # Spark's script splits them at blanks.
+    is_usable = archive.is_file() and not any(map(str.isspace, str(archive)))
+    return f"{LAUNCHER_JAVA_OPTIONS} -XX:SharedArchiveFile={archive} -Xshare:auto" if is_usable else LAUNCHER_JAVA_OPTIONS
 
 
 def bare_java() -> Any:

@@ -143,16 +143,18 @@ def _install_archive(place: Installation, java: Java, partial: Path, report: Rep
         return
     report("creating the class-data archive, which halves Spark's start time (about a minute, 190 MB)")
     started = time.monotonic()
-    fresh = partial / archive.name
-    answer = _python("reconciler.engine.spark.rehearsal", [str(fresh), str(partial / "work")])
+    fresh, launcher = partial / archive.name, partial / place.launcher_archive(java).name
+    answer = _python("reconciler.engine.spark.rehearsal", [str(fresh), str(launcher), str(partial / "work")])
     if answer.returncode != 0 or not fresh.is_file():
         reason = _last_line(answer.stderr)
         note_of(archive).write_text(f"{reason}\n", "utf-8")
         report(f"  not made ({reason}); everything works, but Spark starts more slowly")
         return
     # Another Java's or another Spark's archive is of no use any more.
-    for old in place.folder.glob("classes-*"):
+    for old in (*place.folder.glob("classes-*"), *place.folder.glob("launcher-*")):
         old.unlink(missing_ok=True)
+    if launcher.is_file():
+        os.replace(launcher, place.launcher_archive(java))
     os.replace(fresh, archive)
     report(f"  made in {time.monotonic() - started:.0f} s: {archive.name}, {archive.stat().st_size // 1_000_000} MB")
 
