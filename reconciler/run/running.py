@@ -3,7 +3,8 @@
 Rules: what waits for approval does not run; the applied snapshot goes on. A pipeline with an open journal accepts no
 steps until an apply has finished it; queries are answered from the published step all the while. A step that a dead
 writer left open is replayed before anything else. Between steps a run hands the pipeline over to whoever asks, and goes on
-when that is done. One process at a time runs a pipeline. What happens while the lease is held: `run_loop`.
+when that is done. One process at a time runs a pipeline. A live run warms the engine first (`warming`). What happens while
+the lease is held: `run_loop`.
 """
 
 import time
@@ -21,6 +22,7 @@ from reconciler.run.recovering import replay_intent as replay_intent
 from reconciler.run.reporting import Reporter
 from reconciler.run.run_loop import Outcome, RunLoop
 from reconciler.run.stepping import StepResult
+from reconciler.run.warming import warm_up
 from reconciler.state.controls import read_controls, take_away_stop
 from reconciler.state.events import Event, EventLog
 from reconciler.state.failed_commands import unexpected
@@ -54,6 +56,8 @@ def run_pipeline(target: Target, pipeline: str, session: Session, pace: Pace) ->
     loop = RunLoop(target, pipeline, session, pace, reporter, log)
     try:
         with watching_for_force(target.registry, pipeline, pace.abandon):
+            if not pace.once:
+                warm_up(target, pipeline, session, pace.stop)
             _run(target, pipeline, session, loop, log, pace.stop)
     except LeaseHeld:
         # Somebody else runs the pipeline now, and tells of it.
