@@ -208,7 +208,6 @@ def _measured(kind: str, inputs: Inputs) -> Taken:
                 shutil.rmtree(left)
     finally:
         engine.close()
-        session.stop()
     return taken
 
 

@@ -91,7 +91,6 @@ def main(steps: int, results: Path) -> None:
                 raise click.ClickException(f"the view holds {by_page}, not {20 * steps} visits")
     finally:
         engine.close()
-        session.stop()
     first, last = points[0], points[-1]
     ratios = [
         Ratio("Java's heap: last / first fifth", last["heap_mib"] / first["heap_mib"], 1.1),

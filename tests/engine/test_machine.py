@@ -358,6 +358,23 @@ for number in (1, 2):
         ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
         assert ran.stdout == "[(1,)]\n[(2,)]\n"
 
+    def test_an_engine_that_is_closed_takes_its_jvm_along_and_the_next_starts_another(self, tmp_path: Path) -> None:
+        program = """
+from pyspark import SparkContext
+from reconciler.engine.protocol import Selection
+from reconciler.engine.spark.engine import spark_engine
+for number in (1, 2):
+    engine = spark_engine({"spark.master": "local[1]"})
+    print(engine.select(Selection(f"SELECT {number}", (), {})).rows)
+    process = SparkContext._gateway.proc
+    engine.close()
+    print(process.wait(30))
+"""
+        command = [sys.executable, "-W", "ignore", "-c", program]
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+        ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
+        assert (ran.stdout, ran.stderr) == ("[(1,)]\n0\n[(2,)]\n0\n", "")
+
     @pytest.mark.slow
     def test_the_end_of_the_jvm_is_one_error_and_the_next_call_starts_another(self, tmp_path: Path) -> None:
         program = """

@@ -126,15 +126,33 @@ def running_session() -> SparkSession | None:
 
 
 def stop(session: SparkSession) -> None:
-    """Stop the process's session. A JVM that is gone is no error; the next `start` launches another."""
+    """Stop the process's session. A JVM that is gone is no error; the next `start` launches another.
+
+    A JVM of our own on this machine is told to end, and not waited for: it stops its context and cleans up while it ends,
+    and nobody needs that to go on. On a cluster the executors are given back before this returns.
+    """
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is not None and is_local(str(session.sparkContext.master)):
+        # Java ends where nobody is left to write to it.
+        process.stdin.close()
+        _forget(session.sparkContext)
+        return
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             session.stop()
     except JVM_GONE:
-        # pyspark keeps what belongs to the JVM in class attributes, and would hand it out again.
-        SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
-        SparkSession._instantiatedSession = None
+        _forget(session.sparkContext)
+
+
+def _forget(context: Any) -> None:
+    """Of what belongs to a JVM: pyspark keeps it in class attributes, and would hand it out again."""
+    context._jsc = None
+    if context._accumulatorServer is not None:
+        context._accumulatorServer.shutdown()
+        context._accumulatorServer = None
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
 
 
 _IN_UTC = {"spark.sql.session.timeZone": "UTC"}
