@@ -53,7 +53,7 @@ from reconciler.materialize.following import register_reader
 from reconciler.materialize.registry_backups import require_newest_registry
 from reconciler.materialize.taking_back import take_back
 from reconciler.plan.model import Outcome, Plan
-from reconciler.plan.operations import Step
+from reconciler.plan.operations.step import Step
 from reconciler.plan.words import summarise
 from reconciler.project.snapshot.codec import encode_program
 from reconciler.project.snapshot.model import Snapshot

@@ -25,7 +25,7 @@ from reconciler.materialize.apply_effects import Effects, builds_of, placements_
 from reconciler.materialize.kept_rows import KeptRows
 from reconciler.materialize.registry_backups import with_ids
 from reconciler.materialize.taking_back import can_take_back, take_back
-from reconciler.plan.operations import BootstrapView
+from reconciler.plan.operations.bootstrap_view import BootstrapView
 from reconciler.project.program.model import Program, empty_program
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.registry.entries import (

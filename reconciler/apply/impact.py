@@ -16,7 +16,7 @@ from reconciler.diff.model import RelationKind
 from reconciler.environment.target import Target
 from reconciler.plan.impact import Impact, Measure, Measures, make_impact
 from reconciler.plan.model import Plan
-from reconciler.plan.operations import BootstrapView
+from reconciler.plan.operations.bootstrap_view import BootstrapView
 from reconciler.project.program.model import Program, empty_program
 from reconciler.query.reading import foreign_placements
 from reconciler.registry.model import Head

@@ -26,7 +26,8 @@ from reconciler.plan.hazards.connectors import touched_outputs
 from reconciler.plan.hazards.readers import Beside, ForeignReader
 from reconciler.plan.make import Known, diff_between, make_plan
 from reconciler.plan.model import Origin, Plan, Policies
-from reconciler.plan.operations import DropRelation, RenameRelation
+from reconciler.plan.operations.drop_relation import DropRelation
+from reconciler.plan.operations.rename_relation import RenameRelation
 from reconciler.plan.unchanged import make_unchanged_plan
 from reconciler.project.program.model import Program, empty_program
 from reconciler.project.program.written_names import respelled_columns

@@ -35,7 +35,8 @@ from reconciler.materialize.building import Building, PlannedBuilds
 from reconciler.materialize.following import PinnedApply
 from reconciler.materialize.kept_rows import KeptRows
 from reconciler.plan.model import Plan
-from reconciler.plan.operations import BootstrapView, EvolveTable
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.operations.evolve_table import EvolveTable
 from reconciler.project.program.model import Program
 from reconciler.project.snapshot.codec import decode_program, encode_program
 from reconciler.project.snapshot.model import Snapshot

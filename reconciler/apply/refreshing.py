@@ -26,7 +26,7 @@ from reconciler.environment.progress import Progress, in_built_rows
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.building import Building, PlannedBuilds
-from reconciler.plan.operations import BootstrapView
+from reconciler.plan.operations.bootstrap_view import BootstrapView
 from reconciler.plan.steps import StoredReads
 from reconciler.project.program.model import Program
 from reconciler.project.snapshot.codec import encode_program

@@ -41,7 +41,9 @@ from reconciler.environment.target import Target
 from reconciler.materialize.apply_effects import remove
 from reconciler.materialize.building import Building, PlannedBuilds
 from reconciler.plan.model import Plan
-from reconciler.plan.operations import BootstrapView, CommitSnapshot, PublishView
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.operations.commit_snapshot import CommitSnapshot
+from reconciler.plan.operations.publish_view import PublishView
 from reconciler.project.snapshot.codec import encode_program
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.project.snapshot.objects import object_keys

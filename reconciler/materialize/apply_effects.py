@@ -54,19 +54,17 @@ from reconciler.delta.tables import (
 from reconciler.engine.protocol import ColumnType, Engine, Transaction
 from reconciler.materialize.building import Building, PlannedBuilds
 from reconciler.materialize.kept_rows import KeptRows
-from reconciler.plan.operations import (
-    BootstrapView,
-    ClearTable,
-    CommitSnapshot,
-    CreateTable,
-    DropRelation,
-    EvolveTable,
-    ExtendTable,
-    PublishTable,
-    PublishView,
-    RenameRelation,
-    Step,
-)
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.operations.clear_table import ClearTable
+from reconciler.plan.operations.commit_snapshot import CommitSnapshot
+from reconciler.plan.operations.create_table import CreateTable
+from reconciler.plan.operations.drop_relation import DropRelation
+from reconciler.plan.operations.evolve_table import EvolveTable
+from reconciler.plan.operations.extend_table import ExtendTable
+from reconciler.plan.operations.publish_table import PublishTable
+from reconciler.plan.operations.publish_view import PublishView
+from reconciler.plan.operations.rename_relation import RenameRelation
+from reconciler.plan.operations.step import Step
 from reconciler.project.program.model import Program, Table
 from reconciler.query.reading import table_columns
 from reconciler.registry.entries import (

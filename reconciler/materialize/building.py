@@ -31,7 +31,13 @@ from reconciler.delta.opening import join_location
 from reconciler.delta.tables import table_version
 from reconciler.engine.protocol import EmptySource, Engine, StoredSource, TableBuild, ViewBuild
 from reconciler.materialize.view_builds import view_build
-from reconciler.plan.operations import BootstrapView, ClearTable, CreateTable, EvolveTable, ExtendTable, RenameRelation, Step
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.operations.clear_table import ClearTable
+from reconciler.plan.operations.create_table import CreateTable
+from reconciler.plan.operations.evolve_table import EvolveTable
+from reconciler.plan.operations.extend_table import ExtendTable
+from reconciler.plan.operations.rename_relation import RenameRelation
+from reconciler.plan.operations.step import Step
 from reconciler.plan.steps import StoredReads
 from reconciler.project.program.model import Program
 from reconciler.query.reading import (

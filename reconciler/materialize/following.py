@@ -23,7 +23,8 @@ from reconciler.delta.removal import table_identity
 from reconciler.delta.restoring import require_version
 from reconciler.environment.target import Target
 from reconciler.plan.hazards.readers import ForeignReader
-from reconciler.plan.operations import BootstrapView, Step
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.operations.step import Step
 from reconciler.plan.steps import StoredReads, with_followers
 from reconciler.project.program.model import Program
 from reconciler.project.snapshot.codec import encode_program

@@ -16,7 +16,10 @@ from reconciler.delta.removal import identity_if_written_by, remove_if_empty, re
 from reconciler.engine.protocol import Engine, Transaction
 from reconciler.environment.target import Target
 from reconciler.materialize.apply_effects import APPLY_TRANSACTION, aside, remove
-from reconciler.plan.operations import BootstrapView, CommitSnapshot, CreateTable, EvolveTable
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.operations.commit_snapshot import CommitSnapshot
+from reconciler.plan.operations.create_table import CreateTable
+from reconciler.plan.operations.evolve_table import EvolveTable
 from reconciler.registry.entries import EntryState, staging_of
 from reconciler.registry.model import Head, Journal
 from reconciler.registry.protocol import Registry

@@ -19,7 +19,10 @@ from reconciler.base.names import fold, is_foreign
 from reconciler.connectors.transport import Direction
 from reconciler.diff.model import Action, RelationKind
 from reconciler.plan.model import Outcome, Plan
-from reconciler.plan.operations import BootstrapView, ClearTable, CreateTable, EvolveTable
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.operations.clear_table import ClearTable
+from reconciler.plan.operations.create_table import CreateTable
+from reconciler.plan.operations.evolve_table import EvolveTable
 from reconciler.project.program.model import Program
 
 MANY_ROWS = 10_000

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from reconciler.base.declarations import BootstrapPolicy
 from reconciler.diff.model import Diff
-from reconciler.plan.operations import Step
+from reconciler.plan.operations.step import Step
 from reconciler.project.manifest.verdicts import Policy, Verdict
 
 

@@ -46,21 +46,17 @@ from reconciler.diff.model import (
     RelationChange,
     RelationKind,
 )
-from reconciler.plan.operations import (
-    BootstrapView,
-    ClearTable,
-    ColumnSource,
-    CommitSnapshot,
-    CreateTable,
-    DropRelation,
-    EvolveTable,
-    ExtendTable,
-    PublishTable,
-    PublishView,
-    RenameRelation,
-    Step,
-    place_of,
-)
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.operations.clear_table import ClearTable
+from reconciler.plan.operations.commit_snapshot import CommitSnapshot
+from reconciler.plan.operations.create_table import CreateTable
+from reconciler.plan.operations.drop_relation import DropRelation
+from reconciler.plan.operations.evolve_table import ColumnSource, EvolveTable
+from reconciler.plan.operations.extend_table import ExtendTable
+from reconciler.plan.operations.publish_table import PublishTable
+from reconciler.plan.operations.publish_view import PublishView
+from reconciler.plan.operations.rename_relation import RenameRelation
+from reconciler.plan.operations.step import Step, place_of
 from reconciler.project.program.model import Program, Table
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from reconciler.diff.model import Diff
 from reconciler.plan.digest import plan_digest
 from reconciler.plan.model import ConnectorOutcome, Outcome, Plan, Policies
-from reconciler.plan.operations import CommitSnapshot
+from reconciler.plan.operations.commit_snapshot import CommitSnapshot
 from reconciler.project.snapshot.outline import Outline
 
 UNCHANGED_REASONS: Final = {

@@ -21,7 +21,11 @@ from reconciler.diff.model import (
 )
 from reconciler.diff.wording import describe_what_is_spared
 from reconciler.plan.model import BoundCall, Hazard, Judgement, Plan, RolledBack, StagedVersion
-from reconciler.plan.operations import BootstrapView, CommitSnapshot, DropRelation, RenameRelation, Step
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.operations.commit_snapshot import CommitSnapshot
+from reconciler.plan.operations.drop_relation import DropRelation
+from reconciler.plan.operations.rename_relation import RenameRelation
+from reconciler.plan.operations.step import Step
 from reconciler.plan.policy import describe_judgement
 
 SYMBOLS = {Action.ADDED: "+", Action.MODIFIED: "~", Action.REMOVED: "-"}

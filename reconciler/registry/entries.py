@@ -15,20 +15,17 @@ from typing import TypeAlias, assert_never
 from reconciler.base.digest import JsonObject
 from reconciler.base.json_objects import from_json
 from reconciler.engine.stored import ColumnType, FailedCalls
-from reconciler.plan.operations import (
-    BootstrapView,
-    ClearTable,
-    CommitSnapshot,
-    CreateTable,
-    DropRelation,
-    EvolveTable,
-    ExtendTable,
-    PublishTable,
-    PublishView,
-    RenameRelation,
-    Step,
-    step_from_json,
-)
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.operations.clear_table import ClearTable
+from reconciler.plan.operations.commit_snapshot import CommitSnapshot
+from reconciler.plan.operations.create_table import CreateTable
+from reconciler.plan.operations.drop_relation import DropRelation
+from reconciler.plan.operations.evolve_table import EvolveTable
+from reconciler.plan.operations.extend_table import ExtendTable
+from reconciler.plan.operations.publish_table import PublishTable
+from reconciler.plan.operations.publish_view import PublishView
+from reconciler.plan.operations.rename_relation import RenameRelation
+from reconciler.plan.operations.step import Step, step_from_json
 
 
 class EntryState(StrEnum):

@@ -19,7 +19,7 @@ from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
 from reconciler.engine.dead_letters import DEAD_LETTER_FOLDER
 from reconciler.environment.target import Target
-from reconciler.plan.operations import RenameRelation
+from reconciler.plan.operations.rename_relation import RenameRelation
 from reconciler.registry.model import Journal
 from reconciler.registry.placements import Placement
 

@@ -9,7 +9,7 @@ from reconciler.diff.model import Fate
 from reconciler.diff.moves import resolve_moves
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import Policies
-from reconciler.plan.operations import EvolveTable
+from reconciler.plan.operations.evolve_table import EvolveTable
 from reconciler.project.manifest.read import read_manifest
 from reconciler.project.program.compile import compile_program
 from reconciler.project.snapshot.codec import decode_program, encode_program

@@ -29,7 +29,7 @@ from reconciler.plan.lock import Matches, judge_lock, with_section
 from reconciler.plan.make import Known, diff_between, make_plan
 from reconciler.plan.markdown_form import render_markdown
 from reconciler.plan.model import Plan, Policies
-from reconciler.plan.operations import step_from_json
+from reconciler.plan.operations.step import step_from_json
 from reconciler.plan.text_form import render_text
 from reconciler.project.manifest.policy import read_policy
 from reconciler.project.manifest.read import read_manifest

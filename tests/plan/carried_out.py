@@ -17,7 +17,12 @@ from reconciler.base.names import fold
 from reconciler.diff.moves import resolve_moves
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import Plan, Policies
-from reconciler.plan.operations import BootstrapView, ClearTable, CreateTable, EvolveTable, ExtendTable, RenameRelation
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.operations.clear_table import ClearTable
+from reconciler.plan.operations.create_table import CreateTable
+from reconciler.plan.operations.evolve_table import EvolveTable
+from reconciler.plan.operations.extend_table import ExtendTable
+from reconciler.plan.operations.rename_relation import RenameRelation
 from reconciler.project.manifest.read import read_manifest
 from reconciler.project.program.compile import compile_program
 from reconciler.project.program.model import Program, View

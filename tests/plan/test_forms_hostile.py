@@ -31,7 +31,9 @@ from reconciler.plan.escaping import code, fenced, inline
 from reconciler.plan.graph_form import Node, PlanGraph, Shape, State, render_dot, render_mermaid
 from reconciler.plan.markdown_form import render_comment, render_markdown
 from reconciler.plan.model import ConnectorOutcome, Hazard, Outcome, Plan, QueryDifference
-from reconciler.plan.operations import BootstrapView, CommitSnapshot, DropRelation
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.operations.commit_snapshot import CommitSnapshot
+from reconciler.plan.operations.drop_relation import DropRelation
 from reconciler.plan.text_form import render_text
 from reconciler.plan.words import summarise
 from reconciler.plan.wrapping import columns_of, wrap

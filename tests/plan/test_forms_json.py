@@ -20,7 +20,9 @@ from reconciler.diff.model import (
 )
 from reconciler.plan.json_form import cause_to_json
 from reconciler.plan.model import Outcome
-from reconciler.plan.operations import ColumnSource, EvolveTable, ExtendTable, Step
+from reconciler.plan.operations.evolve_table import ColumnSource, EvolveTable
+from reconciler.plan.operations.extend_table import ExtendTable
+from reconciler.plan.operations.step import Step
 
 SCHEMA = schema("plan.schema.json")
 EXAMPLES: dict[str, Any] = {

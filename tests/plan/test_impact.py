@@ -27,7 +27,10 @@ from reconciler.plan.impact_words import describe_view
 from reconciler.plan.make import make_plan
 from reconciler.plan.markdown_form import render_markdown
 from reconciler.plan.model import Plan
-from reconciler.plan.operations import BootstrapView, ColumnSource, CommitSnapshot, EvolveTable, PublishTable
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.operations.commit_snapshot import CommitSnapshot
+from reconciler.plan.operations.evolve_table import ColumnSource, EvolveTable
+from reconciler.plan.operations.publish_table import PublishTable
 from reconciler.plan.text_form import render_text
 from reconciler.project.program.model import empty_program
 from reconciler.project.snapshot.model import Snapshot

@@ -2,7 +2,7 @@
 
 import time
 
-from reconciler.plan.operations import BootstrapView
+from reconciler.plan.operations.bootstrap_view import BootstrapView
 from tests.diff.test_hidden_changes import snapshot
 from tests.plan.test_impact import plan_of
 

@@ -11,19 +11,17 @@ from reconciler.base.declarations import BootstrapPolicy
 from reconciler.diff.model import Action, Diff, Fate, RelationChange
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import Plan, Policies
-from reconciler.plan.operations import (
-    BootstrapView,
-    ClearTable,
-    CommitSnapshot,
-    CreateTable,
-    DropRelation,
-    EvolveTable,
-    ExtendTable,
-    PublishTable,
-    PublishView,
-    RenameRelation,
-    Step,
-)
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.operations.clear_table import ClearTable
+from reconciler.plan.operations.commit_snapshot import CommitSnapshot
+from reconciler.plan.operations.create_table import CreateTable
+from reconciler.plan.operations.drop_relation import DropRelation
+from reconciler.plan.operations.evolve_table import EvolveTable
+from reconciler.plan.operations.extend_table import ExtendTable
+from reconciler.plan.operations.publish_table import PublishTable
+from reconciler.plan.operations.publish_view import PublishView
+from reconciler.plan.operations.rename_relation import RenameRelation
+from reconciler.plan.operations.step import Step
 from reconciler.project.program.model import Program, empty_program
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.testing.contents import (

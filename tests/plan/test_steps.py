@@ -6,7 +6,7 @@ from reconciler.base.declarations import BootstrapPolicy
 from reconciler.base.diagnostics import errors_among
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import Plan, Policies
-from reconciler.plan.operations import EvolveTable
+from reconciler.plan.operations.evolve_table import EvolveTable
 from reconciler.plan.steps import StoredReads
 from reconciler.project.manifest.read import read_manifest
 from reconciler.project.program.compile import compile_program

@@ -7,7 +7,8 @@ import pytest
 
 from reconciler.base.digest import JsonObject
 from reconciler.engine.stored import ColumnType, FailedCalls
-from reconciler.plan.operations import BootstrapView, CreateTable
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.operations.create_table import CreateTable
 from reconciler.registry.entries import (
     BuildIntent,
     BuildResult,

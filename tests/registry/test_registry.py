@@ -13,7 +13,7 @@ from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.delta.documents import DocumentTable
 from reconciler.delta.opening import join_location, open_table
 from reconciler.engine.protocol import ColumnType
-from reconciler.plan.operations import ClearTable
+from reconciler.plan.operations.clear_table import ClearTable
 from reconciler.registry.codec import document_from_json, document_to_json, head_from_json, head_to_json
 from reconciler.registry.delta import DeltaRegistry
 from reconciler.registry.entries import EntryState, JournalEntry, TableIntent

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from reconciler.base.boundaries import no_boundary
-from reconciler.plan.operations import BootstrapView, CommitSnapshot, PublishView
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.operations.commit_snapshot import CommitSnapshot
+from reconciler.plan.operations.publish_view import PublishView
 from reconciler.registry.entries import (
     BuildIntent,
     BuildResult,

@@ -7,7 +7,7 @@ import pytest
 
 from reconciler.apply.planning import plan_pipeline
 from reconciler.plan.model import Plan
-from reconciler.plan.operations import BootstrapView
+from reconciler.plan.operations.bootstrap_view import BootstrapView
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.two_pipelines import YAML, Pair, RefusingEngine
 
