@@ -28,6 +28,8 @@ from pyspark.sql import SparkSession
 
 from bench.plan import ROOT, Ratio
 from reconciler import Project
+from reconciler.engine.by_size import EngineBySize
+from reconciler.engine.protocol import Engine
 from reconciler.engine.spark.engine import SparkEngine
 from reconciler.engine.spark.session import start
 
@@ -68,7 +70,7 @@ def main(steps: int, results: Path) -> None:
     """Run, show memory and seconds along the way, write them as JSON."""
     # As a live run has it.
     session = start({"spark.sql.shuffle.partitions": "2"}, lives_long=True)
-    engine = SparkEngine(lambda: session)
+    engine = EngineBySize(SparkEngine(lambda: session), dict)
     points: list[dict[str, float]] = []
     try:
         with tempfile.TemporaryDirectory() as scratch:
@@ -108,7 +110,7 @@ def main(steps: int, results: Path) -> None:
     results.write_text(json.dumps(document, indent=2) + "\n")
 
 
-def _applied(root: Path, engine: SparkEngine) -> Project:
+def _applied(root: Path, engine: Engine) -> Project:
     write_pipeline(root)
     project = Project.open(root, engine=engine)
     project.pipeline("site").apply()

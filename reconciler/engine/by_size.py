@@ -6,7 +6,7 @@ everything else be, before anything is written. So either way gives the same row
 says which it took.
 
 - The settings of Spark are asked, too: where one is set that may have a say in what is written, Spark writes. So it does in
-  a process that `spark-submit` started, whose settings are told elsewhere.
+  a process whose settings are told elsewhere: by `spark-submit`, or in a folder that a variable names.
 """
 
 import os
@@ -47,6 +47,9 @@ _HOW_SPARK_WORKS: Final = (
 """Settings that are not neutral for queries, and have no say in what a write of rows writes that are there: these begin so.
 The time zone is UTC, whatever is set."""
 
+_TELL_SETTINGS: Final = ("PYSPARK_GATEWAY_PORT", "SPARK_CONF_DIR", "HADOOP_CONF_DIR")
+"""Variables where Spark has settings from that are not known here."""
+
 
 class EngineBySize:
     """See the module. `spark` does what is not small, and starts with what `settings` gives. `fetch` brings the records of
@@ -56,6 +59,7 @@ class EngineBySize:
         self.spark = spark
         self._settings = settings
         self._fetch = fetch
+        self._is_plain: bool | None = None
         self._is_closed = False
 
     def build_view(self, build: ViewBuild) -> Built:
@@ -103,6 +107,9 @@ class EngineBySize:
 
     def _may_do_it(self) -> bool:
         """Whether nothing is set that may have a say."""
-        if self._is_closed or "PYSPARK_GATEWAY_PORT" in os.environ:
+        if self._is_closed or any(os.environ.get(name) for name in _TELL_SETTINGS):
             return False
-        return all(is_neutral(name) or name.startswith(_HOW_SPARK_WORKS) for name in self._settings())
+        if self._is_plain is None:
+            # Asked once, as Spark asks when it starts: they are read from the registry.
+            self._is_plain = all(is_neutral(name) or name.startswith(_HOW_SPARK_WORKS) for name in self._settings())
+        return self._is_plain

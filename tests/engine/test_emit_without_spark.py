@@ -181,10 +181,18 @@ class TestWithoutSpark(EmitContract):
         with pytest.raises(EngineError, match="left to Spark"):
             engine.emit(emission(view, tmp_path / "sink", None, 1))
 
-    def test_a_process_of_spark_submit_leaves_all_to_spark(
-        self, engine: Engine, view: TableTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    def test_settings_are_asked_for_once(self, view: TableTarget, tmp_path: Path) -> None:
+        asked: list[int] = []
+        engine = EngineBySize(Spark(), lambda: asked.append(1) or {})
+        for number in (1, 2):
+            engine.emit(emission(view, tmp_path / f"sink{number}", None, 1))
+        assert asked == [1]
+
+    @pytest.mark.parametrize("variable", ["PYSPARK_GATEWAY_PORT", "SPARK_CONF_DIR", "HADOOP_CONF_DIR"])
+    def test_a_process_that_is_told_settings_elsewhere_leaves_all_to_spark(
+        self, engine: Engine, view: TableTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
     ) -> None:
-        monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+        monkeypatch.setenv(variable, "1")
         with pytest.raises(EngineError, match="left to Spark"):
             engine.emit(emission(view, tmp_path / "sink", None, 1))
 
