@@ -306,12 +306,3 @@ def test_a_view_that_reads_more_than_the_limit_is_judged_by_what_is_there(rows: 
         assert f"H912 view v is computed from {rows} rows" in caught.value.message
     else:
         pipeline.apply()
-
-
-def test_the_plan_says_where_the_policy_was_read(applied: Shop) -> None:
-    set_policy(applied, policy("hazard: H903, verdict: warn"))
-    project = Project.open(applied.root)
-    origin = project.pipeline("shop").plan().policies.origin
-    assert origin is not None
-    assert origin.reference == "main"
-    assert origin.commit == applied.git("rev-parse", "HEAD").strip()

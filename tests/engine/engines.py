@@ -5,14 +5,18 @@ OnRecording it gets those of the recording engine.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from reconciler.delta.tables import create_table
-from reconciler.engine.protocol import ColumnType, Transaction
+from reconciler.engine.by_size import EngineBySize
+from reconciler.engine.protocol import ColumnType, Engine, Transaction
 from reconciler.testing.recording import RecordingEngine
 from reconciler.testing.tables import Contents, MemoryWriter
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class DeltaStorage:
@@ -50,6 +54,15 @@ class Memory:
 
     def version(self, location: str) -> int | None:
         return self.writer.latest(location)
+
+
+def session_of(engine: Engine) -> "SparkSession":
+    """The Spark session of an engine, started if need be."""
+    from reconciler.engine.spark.engine import SparkEngine
+
+    spark = engine.spark if isinstance(engine, EngineBySize) else engine
+    assert isinstance(spark, SparkEngine)
+    return spark._spark()
 
 
 class OnRecording:

@@ -12,6 +12,7 @@ import pytest
 
 from reconciler.engine.protocol import Engine
 from reconciler.project.program.model import Program
+from tests.engine.engines import session_of
 from tests.plan.carried_out import Compute, Given, Tables, Tally, listed_names, needed, wrong_spares
 from tests.plan.wide_programs import SETTINGS
 
@@ -52,10 +53,7 @@ def computed(spark_engine: Engine) -> Compute:
     """Spark, as what computes a view."""
     from pyspark.errors import PySparkException
 
-    from reconciler.engine.spark.engine import SparkEngine
-
-    assert isinstance(spark_engine, SparkEngine)
-    session = spark_engine._spark().newSession()
+    session = session_of(spark_engine).newSession()
     for setting, text in _SETTINGS.items():
         session.conf.set(setting, text)
 

@@ -16,6 +16,7 @@ from reconciler.sql.arity import ARITY
 from reconciler.sql.check import analyse_query
 from reconciler.sql.lexer import cut_query, query_tokens
 from reconciler.sql.query import Problem, parse_query
+from tests.engine.engines import session_of
 from tests.sql.pairs_schema import tables
 
 SYNTAX = Path(__file__).parent / "accepted" / "syntax.sql"
@@ -78,10 +79,7 @@ def test_a_comma_before_a_clause_is_refused(clause: str) -> None:
 
 @pytest.fixture(scope="module")
 def session(spark_engine: Engine) -> Iterator[Any]:
-    from reconciler.engine.spark.engine import SparkEngine
-
-    assert isinstance(spark_engine, SparkEngine)
-    session = spark_engine._spark().newSession()
+    session = session_of(spark_engine).newSession()
     for name, columns in tables().items():
         items = ", ".join(f"CAST(NULL AS {kind}) AS `{column.strip('`')}`" for column, kind in columns)
         session.sql(f"CREATE OR REPLACE TEMPORARY VIEW `{name}` AS SELECT {items}")

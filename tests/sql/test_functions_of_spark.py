@@ -15,6 +15,7 @@ from reconciler.sql.check import analyse_query
 from reconciler.sql.determinism import NON_DETERMINISTIC, NON_DETERMINISTIC_WITHOUT_ARGUMENTS
 from reconciler.sql.repeatable import Number, is_repeatable
 from reconciler.sql.words import FunctionKind, spark_functions
+from tests.engine.engines import session_of
 from tests.sql.spark_registry import Registered, functions_of_spark
 
 pytestmark = pytest.mark.spark
@@ -38,10 +39,7 @@ REPEATABLE = {"convert_timezone": "the zone of the session is a setting, which c
 
 @pytest.fixture(scope="module")
 def registered(spark_engine: Engine) -> dict[str, Registered]:
-    from reconciler.engine.spark.engine import SparkEngine
-
-    assert isinstance(spark_engine, SparkEngine)
-    session: Any = spark_engine._spark()
+    session: Any = session_of(spark_engine)
     return functions_of_spark(session)
 
 

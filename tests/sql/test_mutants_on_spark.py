@@ -13,6 +13,7 @@ import pytest
 
 from reconciler.engine.protocol import Engine
 from reconciler.sql.canonicalise import canonical_query
+from tests.engine.engines import session_of
 from tests.sql.mutants import grown, mutated
 from tests.sql.seen_by_spark import SparksParser, as_seen
 from tests.sql.test_pairs import DIFFERENT, EQUAL, read_pair
@@ -25,10 +26,7 @@ WRITTEN = [query for path in (*EQUAL, *DIFFERENT) for query in read_pair(path)]
 
 @pytest.fixture(scope="module")
 def parser(spark_engine: Engine) -> SparksParser:
-    from reconciler.engine.spark.engine import SparkEngine
-
-    assert isinstance(spark_engine, SparkEngine)
-    return SparksParser(spark_engine._spark().newSession())
+    return SparksParser(session_of(spark_engine).newSession())
 
 
 def _judge(parser: SparksParser, queries: Iterable[str]) -> int:

@@ -16,6 +16,7 @@ import pytest
 from reconciler.engine.protocol import Engine
 from reconciler.sql.words import spark_words
 from tests.cells import mostly_slow
+from tests.engine.engines import session_of
 from tests.sql.pairs_schema import tables
 from tests.sql.test_pairs import DIFFERENT, EQUAL, read_pair
 
@@ -93,10 +94,7 @@ def sessions(spark_engine: Engine) -> Iterator[list[Any]]:
     """A session for each round of data, with the tables as temporary views."""
     from pyspark.sql import SparkSession
 
-    from reconciler.engine.spark.engine import SparkEngine
-
-    assert isinstance(spark_engine, SparkEngine)
-    session: SparkSession = spark_engine._spark()
+    session: SparkSession = session_of(spark_engine)
     found = []
     for number in range(ROUNDS):
         one = session.newSession()

@@ -13,6 +13,7 @@ import pytest
 from reconciler.engine.protocol import Engine
 from reconciler.sql.canonicalise import canonical_query
 from reconciler.sql.words import spark_words
+from tests.engine.engines import session_of
 from tests.sql.bracketed import bracketed, bracketed_beside, filled, places_of_names, written
 from tests.sql.seen_by_spark import SparksParser, as_seen
 
@@ -40,10 +41,7 @@ FEW_WORDS = (
 
 @pytest.fixture(scope="module")
 def parser(spark_engine: Engine) -> SparksParser:
-    from reconciler.engine.spark.engine import SparkEngine
-
-    assert isinstance(spark_engine, SparkEngine)
-    return SparksParser(spark_engine._spark().newSession())
+    return SparksParser(session_of(spark_engine).newSession())
 
 
 def _judge(parser: SparksParser, texts: Iterable[str], most: int = 1_000_000) -> int:

@@ -11,6 +11,7 @@ import pytest
 
 from reconciler.engine.protocol import Engine
 from reconciler.sql.check import QueryAnalysis, analyse_query
+from tests.engine.engines import session_of
 
 RELATIONS = {
     "t": {"id": "INT", "z": "INT", "f": "INT"},
@@ -171,10 +172,7 @@ def test_lineage_names_what_decides(query: str) -> None:
 
 @pytest.fixture(scope="module")
 def session(spark_engine: Engine) -> Iterator[Any]:
-    from reconciler.engine.spark.engine import SparkEngine
-
-    assert isinstance(spark_engine, SparkEngine)
-    session = spark_engine._spark().newSession()
+    session = session_of(spark_engine).newSession()
     for name, columns in RELATIONS.items():
         items = ", ".join(f"CAST(NULL AS {kind}) AS {column}" for column, kind in columns.items())
         session.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS SELECT {items}")

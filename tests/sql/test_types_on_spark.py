@@ -11,6 +11,7 @@ import pytest
 from reconciler.engine.protocol import Engine
 from reconciler.sql.check import analyse_query
 from reconciler.sql.surroundings import QuerySurroundings
+from tests.engine.engines import session_of
 
 TYPES = (
     *("BOOLEAN", "BIGINT", "DECIMAL(10,2)", "DOUBLE", "STRING", "BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "VARIANT"),
@@ -51,10 +52,7 @@ def _refused_here(query: str, left: str, right: str, ansi: bool = True) -> list[
 
 @pytest.fixture(scope="module")
 def session(spark_engine: Engine) -> Any:
-    from reconciler.engine.spark.engine import SparkEngine
-
-    assert isinstance(spark_engine, SparkEngine)
-    return spark_engine._spark().newSession()
+    return session_of(spark_engine).newSession()
 
 
 def _refused_by_spark(session: Any, query: str, left: str, right: str) -> bool:

@@ -9,6 +9,7 @@ from reconciler.base.names import fold
 from reconciler.diff.compare import compare
 from reconciler.engine.protocol import ColumnType, EmptySource, Engine, InlineSource
 from reconciler.project.program.model import Program
+from tests.engine.engines import session_of
 from tests.sql.respelled_names import PROGRAMS, snapshot, turned
 
 pytestmark = pytest.mark.spark
@@ -18,9 +19,6 @@ class Names:
     """What Spark names the columns of views."""
 
     def __init__(self, engine: Engine) -> None:
-        from reconciler.engine.spark.engine import SparkEngine
-
-        assert isinstance(engine, SparkEngine)
         self._engine = engine
 
     def of(self, program: Program) -> list[str] | None:
@@ -30,7 +28,7 @@ class Names:
         from reconciler.base.errors import EngineError
         from reconciler.engine.spark.views import register, renamed
 
-        session = self._engine._spark().newSession()
+        session = session_of(self._engine).newSession()
         try:
             for key in program.order:
                 table = program.tables.get(key)
