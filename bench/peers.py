@@ -22,14 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.measure import Cost, measure
-from bench.programs import (
-    CORE,
-    make_program,
-    write_dbt,
-    write_dbt_model,
-    write_sqlmesh,
-    write_sqlmesh_model,
-)
+from bench.programs import CORE, make_program, write_dbt, write_dbt_model, write_sqlmesh, write_sqlmesh_model
 
 _FOLDER: Final = Path(__file__).parent
 _QUIET: Final[Mapping[str, str]] = {

@@ -26,20 +26,9 @@ from dataclasses import dataclass, replace
 from reconciler.apply.carrying_out import carry_out
 from reconciler.apply.planning import plan_between, require_tables
 from reconciler.apply.prebuilding import Prebuilding, prebuilding, run_is_live
-from reconciler.apply.requiring_approval import (
-    approval_for,
-    require_newest,
-    require_unpassed,
-)
+from reconciler.apply.requiring_approval import approval_for, require_newest, require_unpassed
 from reconciler.apply.sizes import measure_hazards
-from reconciler.apply.wanted import (
-    Desired,
-    Wanted,
-    from_files,
-    pinned_apply,
-    remember_unchanged,
-    require_engine_of,
-)
+from reconciler.apply.wanted import Desired, Wanted, from_files, pinned_apply, remember_unchanged, require_engine_of
 from reconciler.base.boundaries import BEFORE, RECORDED
 from reconciler.base.errors import EngineError, LeaseHeld, ReconcileError
 from reconciler.base.moments import this_moment
@@ -57,15 +46,10 @@ from reconciler.plan.operations.step import Step
 from reconciler.plan.words import summarise
 from reconciler.project.snapshot.codec import encode_program
 from reconciler.project.snapshot.model import Snapshot
-from reconciler.registry.entries import (
-    EntryState,
-    JournalEntry,
-)
+from reconciler.registry.entries import EntryState, JournalEntry
 from reconciler.registry.model import Approval, Head, Journal, Stored
 from reconciler.run.connector_controls import carry_out_waiting
-from reconciler.run.output_starts import (
-    planned_starts,
-)
+from reconciler.run.output_starts import planned_starts
 from reconciler.run.recovering import replay_intent
 from reconciler.state.applied import AppliedState, read_applied
 from reconciler.state.events import Event

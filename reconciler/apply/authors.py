@@ -18,13 +18,7 @@ from reconciler.base.errors import ReconcileError
 from reconciler.base.printing import printable
 from reconciler.environment.bases import is_at_home
 from reconciler.environment.commit_authors import authors_since
-from reconciler.environment.commits import (
-    NOT_COMMITTED,
-    checked_out,
-    has_pipeline_at,
-    is_before_checked_out,
-    short_commit,
-)
+from reconciler.environment.commits import NOT_COMMITTED, checked_out, has_pipeline_at, is_before_checked_out, short_commit
 from reconciler.environment.merged import not_committed
 from reconciler.environment.source import PIPELINES_FOLDER, PROJECT_FILE, is_pipeline_folder
 from reconciler.environment.target import Target

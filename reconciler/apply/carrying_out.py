@@ -41,9 +41,7 @@ from reconciler.registry.entries import (
 )
 from reconciler.registry.model import Applied, Head, Journal, Published
 from reconciler.registry.protocol import History
-from reconciler.run.output_starts import (
-    outputs_after,
-)
+from reconciler.run.output_starts import outputs_after
 from reconciler.run.outputs_by_place import left_after_change, still_known
 from reconciler.run.publishing_head import publish_head, record_applied, with_program
 from reconciler.state.applied import read_snapshot

@@ -12,10 +12,7 @@ from reconciler.plan.model import ConnectorOutcome, Outcome
 from reconciler.project.program.model import Program
 from reconciler.registry.model import Head
 from reconciler.registry.placements import Placement
-from reconciler.run.output_starts import (
-    Beginning,
-    beginning,
-)
+from reconciler.run.output_starts import Beginning, beginning
 from reconciler.run.outputs_by_place import outputs_of
 from reconciler.run.restoring_checkpoints import is_kept, known_at_restore
 from reconciler.state.folders import folder_for

@@ -42,11 +42,7 @@ from reconciler.versions.names_since import NamesSince
 from reconciler.versions.rollbacks import Rollback, active_number, would_lose
 from reconciler.workspace.desired import begin_visit
 from reconciler.workspace.maintained import with_maintained_versions
-from reconciler.workspace.recorded_functions import (
-    calls_recorded,
-    with_applied_functions,
-    with_recorded_functions,
-)
+from reconciler.workspace.recorded_functions import calls_recorded, with_applied_functions, with_recorded_functions
 from reconciler.workspace.redefining import defines, other_meaning, stored_definition, with_definitions
 
 _PROPOSED = "rollback proposed"

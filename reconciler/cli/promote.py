@@ -5,15 +5,7 @@ import click
 from reconciler.apply.applying import ApplyResult
 from reconciler.base.errors import EXIT_DONE, ReconcileError
 from reconciler.cli.options import format_option, project_of, target_options
-from reconciler.cli.output import (
-    choose_colour,
-    end_unread,
-    paint,
-    say,
-    say_painted,
-    show_json,
-    terminal_width,
-)
+from reconciler.cli.output import choose_colour, end_unread, paint, say, say_painted, show_json, terminal_width
 from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.text_form import render_text
 from reconciler.registry.model import Staged

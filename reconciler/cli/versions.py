@@ -9,16 +9,7 @@ import click
 
 from reconciler.base.errors import ReconcileError
 from reconciler.cli.options import format_option, project_of, target_of, target_options
-from reconciler.cli.output import (
-    end_unread,
-    note,
-    paint,
-    say,
-    say_painted,
-    say_unchanged,
-    show_json,
-    show_table,
-)
+from reconciler.cli.output import end_unread, note, paint, say, say_painted, say_unchanged, show_json, show_table
 from reconciler.cli.version_differences import show_difference
 from reconciler.environment.commits import short_commit
 from reconciler.environment.target import Target

@@ -35,26 +35,11 @@ from reconciler.diff.causes import (
     WrittenNamesChanged,
 )
 from reconciler.diff.connectors import compare_connectors
-from reconciler.diff.extent import (
-    ANY_ROW,
-    OnlyColumns,
-    flow,
-    reshaped,
-    union,
-    unrepeatable,
-)
+from reconciler.diff.extent import ANY_ROW, OnlyColumns, flow, reshaped, union, unrepeatable
 from reconciler.diff.foreign import ForeignChange, unknown_change
 from reconciler.diff.functions import ChangedCalls, changed_calls, compare_functions
 from reconciler.diff.metadata import compare_metadata
-from reconciler.diff.model import (
-    Action,
-    ConnectorChange,
-    Diff,
-    Fate,
-    FunctionChange,
-    RelationChange,
-    RelationKind,
-)
+from reconciler.diff.model import Action, ConnectorChange, Diff, Fate, FunctionChange, RelationChange, RelationKind
 from reconciler.diff.moves import Renames, resolve_moves
 from reconciler.diff.read_causes import ChangedReader, Found, read_causes
 from reconciler.diff.recorded import Told

@@ -13,13 +13,8 @@ from typing import assert_never
 
 from reconciler.base.declarations import FunctionBody, FunctionDeclaration, PythonBody, SqlBody
 from reconciler.base.names import fold, is_version, without_version
-from reconciler.diff.causes import (
-    Path,
-)
-from reconciler.diff.model import (
-    Action,
-    FunctionChange,
-)
+from reconciler.diff.causes import Path
+from reconciler.diff.model import Action, FunctionChange
 from reconciler.project.program.model import Function
 from reconciler.project.snapshot.fingerprint import function_content
 from reconciler.project.snapshot.functions import closures

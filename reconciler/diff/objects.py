@@ -24,11 +24,7 @@ from reconciler.diff.causes import (
     SettingsChanged,
     WrittenNamesChanged,
 )
-from reconciler.diff.model import (
-    Action,
-    Diff,
-    RelationChange,
-)
+from reconciler.diff.model import Action, Diff, RelationChange
 from reconciler.project.program.model import Program
 from reconciler.project.snapshot.fingerprint import canonical_under
 from reconciler.project.snapshot.functions import closures

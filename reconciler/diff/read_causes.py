@@ -36,10 +36,7 @@ from reconciler.diff.extent import (
     reshaped,
     uses_places,
 )
-from reconciler.diff.model import (
-    RelationChange,
-    Spared,
-)
+from reconciler.diff.model import RelationChange, Spared
 from reconciler.project.program.model import Program, Read, View
 from reconciler.sql.scopes import ALL_COLUMNS
 

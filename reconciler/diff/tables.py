@@ -37,9 +37,7 @@ from reconciler.diff.causes import (
     TableCause,
 )
 from reconciler.diff.extent import ANY_ROW, Extent, OnlyColumns
-from reconciler.diff.model import (
-    Fate,
-)
+from reconciler.diff.model import Fate
 from reconciler.project.program.defaults import settled_default, zone_of_default
 from reconciler.project.program.model import Table
 from reconciler.sql.spelling import Spelling

@@ -34,11 +34,7 @@ from reconciler.diff.causes import (
     StorageChanged,
     WrittenNamesChanged,
 )
-from reconciler.diff.model import (
-    ConnectorChange,
-    SettingDifference,
-    Spared,
-)
+from reconciler.diff.model import ConnectorChange, SettingDifference, Spared
 
 
 def describe_cause(cause: Cause) -> str:

@@ -7,17 +7,8 @@ changes only because of what it reads. Whoever shows fewer than all says how man
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from reconciler.diff.causes import (
-    Cause,
-    FunctionChanged,
-    ReadsChanged,
-    SettingsChanged,
-)
-from reconciler.diff.model import (
-    Action,
-    RelationChange,
-    RelationKind,
-)
+from reconciler.diff.causes import Cause, FunctionChanged, ReadsChanged, SettingsChanged
+from reconciler.diff.model import Action, RelationChange, RelationKind
 from reconciler.plan.model import Plan
 from reconciler.plan.words import describe_effects
 

@@ -11,15 +11,8 @@ from typing import Any, get_args
 from reconciler.base.digest import JsonObject
 from reconciler.base.json_objects import plain, to_json
 from reconciler.base.secrets.redaction import masked_as_set, masked_in_code
-from reconciler.diff.causes import (
-    Cause,
-    ColumnAdded,
-    DefaultChanged,
-    Path,
-)
-from reconciler.diff.model import (
-    approval_diff,
-)
+from reconciler.diff.causes import Cause, ColumnAdded, DefaultChanged, Path
+from reconciler.diff.model import approval_diff
 from reconciler.diff.wording import describe_cause, describe_difference
 from reconciler.plan.changes import rows_of
 from reconciler.plan.impact import Impact

@@ -10,17 +10,11 @@ from typing import Any, Final
 
 from reconciler.base.declarations import ViewKind
 from reconciler.base.names import fold
-from reconciler.diff.causes import (
-    QueryChanged,
-)
+from reconciler.diff.causes import QueryChanged
 from reconciler.diff.compare import compare
 from reconciler.diff.foreign import ForeignChange
 from reconciler.diff.metadata import guards_of_new
-from reconciler.diff.model import (
-    Action,
-    Diff,
-    Fate,
-)
+from reconciler.diff.model import Action, Diff, Fate
 from reconciler.diff.moves import Renames, resolve_moves
 from reconciler.diff.weights import BESIDE_THE_MEANING, in_force
 from reconciler.plan.bound_calls import bound_calls

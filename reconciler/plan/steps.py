@@ -35,17 +35,8 @@ against its staged rows; those over an extended one against its rows with NULL i
 from typing import assert_never
 
 from reconciler.base.names import fold
-from reconciler.diff.causes import (
-    ColumnAdded,
-    ColumnRenamed,
-)
-from reconciler.diff.model import (
-    Action,
-    Diff,
-    Fate,
-    RelationChange,
-    RelationKind,
-)
+from reconciler.diff.causes import ColumnAdded, ColumnRenamed
+from reconciler.diff.model import Action, Diff, Fate, RelationChange, RelationKind
 from reconciler.plan.operations.bootstrap_view import BootstrapView
 from reconciler.plan.operations.clear_table import ClearTable
 from reconciler.plan.operations.commit_snapshot import CommitSnapshot

@@ -32,12 +32,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
 from reconciler.base.names import fold
-from reconciler.diff.model import (
-    Action,
-    Fate,
-    RelationChange,
-    RelationKind,
-)
+from reconciler.diff.model import Action, Fate, RelationChange, RelationKind
 from reconciler.plan.model import Plan
 from reconciler.plan.operations.bootstrap_view import BootstrapView
 from reconciler.plan.operations.clear_table import ClearTable

@@ -23,13 +23,7 @@ from reconciler.base.digest import digest_json
 from reconciler.base.errors import ManifestInvalid, ReconcileError, RegistryError
 from reconciler.base.names import did_you_mean, fold, is_version
 from reconciler.diff.compare import relation_changes
-from reconciler.diff.foreign import (
-    ForeignChange,
-    changed_in_name_only,
-    seen_from_outside,
-    unknown_change,
-    with_respelled,
-)
+from reconciler.diff.foreign import ForeignChange, changed_in_name_only, seen_from_outside, unknown_change, with_respelled
 from reconciler.environment.source import pipeline_names
 from reconciler.environment.target import Target
 from reconciler.project.program.model import Program

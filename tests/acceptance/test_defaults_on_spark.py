@@ -14,9 +14,7 @@ from pyspark.sql import SparkSession
 
 from reconciler import Project
 from reconciler.base.boundaries import no_boundary
-from reconciler.diff.causes import (
-    DefaultChanged,
-)
+from reconciler.diff.causes import DefaultChanged
 from reconciler.engine.protocol import Engine
 from reconciler.environment.session import Session
 from reconciler.plan.model import Plan

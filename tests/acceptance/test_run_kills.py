@@ -19,15 +19,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.acceptance.river import (
-    PIPELINE,
-    OnSpark,
-    assert_settled,
-    contents,
-    files_written,
-    netted_messages,
-    positions,
-)
+from tests.acceptance.river import PIPELINE, OnSpark, assert_settled, contents, files_written, netted_messages, positions
 
 pytestmark = pytest.mark.spark
 

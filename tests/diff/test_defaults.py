@@ -6,13 +6,9 @@ from collections.abc import Mapping
 import pytest
 
 from reconciler.base.declarations import Settings
-from reconciler.diff.causes import (
-    DefaultChanged,
-)
+from reconciler.diff.causes import DefaultChanged
 from reconciler.diff.compare import compare
-from reconciler.diff.model import (
-    Fate,
-)
+from reconciler.diff.model import Fate
 from reconciler.diff.wording import describe_cause
 from reconciler.project.program.defaults import settled_default
 from reconciler.project.program.model import Program, Table

@@ -8,16 +8,10 @@ from typing import Any
 import pytest
 
 from reconciler.base.declarations import FunctionDeclaration, ParameterDeclaration, PythonBody, Settings, SqlBody
-from reconciler.diff.causes import (
-    FunctionChanged,
-    Path,
-)
+from reconciler.diff.causes import FunctionChanged, Path
 from reconciler.diff.compare import compare
 from reconciler.diff.functions import changed_paths, compare_functions
-from reconciler.diff.model import (
-    Action,
-    FunctionChange,
-)
+from reconciler.diff.model import Action, FunctionChange
 from reconciler.project.program.model import Function, Program
 from reconciler.project.snapshot.functions import closures
 from reconciler.project.snapshot.model import Snapshot, take_snapshot

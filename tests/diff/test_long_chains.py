@@ -3,9 +3,7 @@ taken at all."""
 
 import pytest
 
-from reconciler.diff.causes import (
-    ReadsChanged,
-)
+from reconciler.diff.causes import ReadsChanged
 from reconciler.diff.compare import compare
 from reconciler.diff.wording import describe_cause
 from reconciler.plan.json_form import cause_to_json

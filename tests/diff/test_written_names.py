@@ -4,14 +4,9 @@ What Spark really names them: tests/sql/test_written_names_on_spark.py."""
 
 import pytest
 
-from reconciler.diff.causes import (
-    ColumnNamesChanged,
-    WrittenNamesChanged,
-)
+from reconciler.diff.causes import ColumnNamesChanged, WrittenNamesChanged
 from reconciler.diff.compare import compare
-from reconciler.diff.model import (
-    Fate,
-)
+from reconciler.diff.model import Fate
 from reconciler.diff.wording import describe_cause
 from tests.sql.respelled_names import PROGRAMS, T, snapshot
 

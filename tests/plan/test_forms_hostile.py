@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from reconciler.connectors.transport import Direction
-from reconciler.diff.causes import (
-    ColumnAdded,
-    Path,
-    QueryChanged,
-    ReadsChanged,
-)
+from reconciler.diff.causes import ColumnAdded, Path, QueryChanged, ReadsChanged
 from reconciler.diff.model import (
     Action,
     ConnectorChange,

@@ -8,16 +8,8 @@ from jsonschema import Draft202012Validator
 
 from reconciler.base.declarations import ViewKind
 from reconciler.base.schema_files import schema
-from reconciler.diff.causes import (
-    Cause,
-    ColumnAdded,
-    Path,
-    QueryChanged,
-    ReadsChanged,
-)
-from reconciler.diff.model import (
-    Fate,
-)
+from reconciler.diff.causes import Cause, ColumnAdded, Path, QueryChanged, ReadsChanged
+from reconciler.diff.model import Fate
 from reconciler.plan.json_form import cause_to_json
 from reconciler.plan.model import Outcome
 from reconciler.plan.operations.evolve_table import ColumnSource, EvolveTable

@@ -17,9 +17,7 @@ from hypothesis import strategies as some
 
 from reconciler.base.declarations import BootstrapPolicy
 from reconciler.base.names import fold
-from reconciler.diff.causes import (
-    QueryChanged,
-)
+from reconciler.diff.causes import QueryChanged
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import Plan, Policies
 from reconciler.plan.operations.bootstrap_view import BootstrapView

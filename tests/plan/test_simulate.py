@@ -24,17 +24,8 @@ from reconciler.plan.operations.rename_relation import RenameRelation
 from reconciler.plan.operations.step import Step
 from reconciler.project.program.model import Program, empty_program
 from reconciler.project.snapshot.model import Snapshot
-from reconciler.testing.contents import (
-    Contents,
-)
-from reconciler.testing.simulate import (
-    Contradiction,
-    IllegalStep,
-    StoredState,
-    meant_by,
-    simulate,
-    state_of,
-)
+from reconciler.testing.contents import Contents
+from reconciler.testing.simulate import Contradiction, IllegalStep, StoredState, meant_by, simulate, state_of
 from tests.golden.test_golden import CLAIMS, read_other, read_plan
 from tests.plan.test_steps import snapshot
 

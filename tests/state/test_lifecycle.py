@@ -5,16 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.state.lifecycle import (
-    ENDED,
-    MEANING,
-    TRANSITIONS,
-    Evidence,
-    Happening,
-    State,
-    after,
-    state_of,
-)
+from reconciler.state.lifecycle import ENDED, MEANING, TRANSITIONS, Evidence, Happening, State, after, state_of
 
 ROOT = Path(__file__).parents[2]
 

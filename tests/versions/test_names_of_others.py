@@ -6,10 +6,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.base.errors import ReconcileError
-from reconciler.diff.causes import (
-    MeaningChanged,
-    ReadsChanged,
-)
+from reconciler.diff.causes import MeaningChanged, ReadsChanged
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine

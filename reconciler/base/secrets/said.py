@@ -8,14 +8,7 @@ from functools import partial
 from typing import Final
 
 from reconciler.base.literals import Said, items_of_a_list, said_in
-from reconciler.base.secrets.credentials import (
-    ARMOUR,
-    BEARER,
-    PARAMETER,
-    TOKEN,
-    is_secret_parameter,
-    is_secret_user,
-)
+from reconciler.base.secrets.credentials import ARMOUR, BEARER, PARAMETER, TOKEN, is_secret_parameter, is_secret_user
 from reconciler.base.secrets.names import is_secret_name, names_a_secret_of_an_entry, names_one_secret
 from reconciler.base.secrets.option_lists import options_in
 from reconciler.base.secrets.set_values import is_about_a_secret, is_of_pairs, values_set

@@ -7,15 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from reconciler.base.printing import printable
 from reconciler.base.secrets.redaction import masked_in_code
-from reconciler.plan.explain.model import (
-    ColumnExplanation,
-    Part,
-    RelationExplanation,
-    RelationLine,
-    State,
-    Stored,
-    Written,
-)
+from reconciler.plan.explain.model import ColumnExplanation, Part, RelationExplanation, RelationLine, State, Stored, Written
 from reconciler.plan.explain.origins import Origins
 from reconciler.plan.impact_words import bytes_words, rows_words, seconds_words
 from reconciler.plan.text_form import no_paint, query_difference

@@ -16,14 +16,8 @@ from typing import Final
 from reconciler.base.declarations import ViewKind
 from reconciler.base.names import fold
 from reconciler.connectors.transport import Direction
-from reconciler.diff.causes import (
-    ColumnRetyped,
-)
-from reconciler.diff.model import (
-    Action,
-    Diff,
-    RelationKind,
-)
+from reconciler.diff.causes import ColumnRetyped
+from reconciler.diff.model import Action, Diff, RelationKind
 from reconciler.plan.hazards.types import retyped_columns
 from reconciler.plan.model import Hazard
 from reconciler.project.program.model import Program, Table

@@ -15,18 +15,8 @@ from typing import Final
 
 from reconciler.base.declarations import ViewKind
 from reconciler.base.names import fold
-from reconciler.diff.causes import (
-    ColumnRemoved,
-    ColumnRenamed,
-    ColumnRetyped,
-    KindChanged,
-)
-from reconciler.diff.model import (
-    Action,
-    Diff,
-    RelationChange,
-    RelationKind,
-)
+from reconciler.diff.causes import ColumnRemoved, ColumnRenamed, ColumnRetyped, KindChanged
+from reconciler.diff.model import Action, Diff, RelationChange, RelationKind
 from reconciler.diff.wording import told_readers
 from reconciler.plan.hazards.types import Retyped, retyped_columns
 from reconciler.plan.model import Hazard

@@ -17,19 +17,8 @@ from typing import Final
 from reconciler.base.declarations import ViewKind
 from reconciler.base.names import fold
 from reconciler.connectors.transport import Direction
-from reconciler.diff.causes import (
-    ColumnAdded,
-    ColumnRemoved,
-    KindChanged,
-)
-from reconciler.diff.model import (
-    Action,
-    Diff,
-    Fate,
-    RelationChange,
-    RelationKind,
-    names_of,
-)
+from reconciler.diff.causes import ColumnAdded, ColumnRemoved, KindChanged
+from reconciler.diff.model import Action, Diff, Fate, RelationChange, RelationKind, names_of
 from reconciler.plan.model import Hazard
 from reconciler.project.manifest.verdicts import Limits
 from reconciler.project.program.model import Program, Table

@@ -9,15 +9,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from reconciler.base.names import fold
-from reconciler.diff.causes import (
-    ColumnRetyped,
-    FunctionChanged,
-    QueryChanged,
-)
-from reconciler.diff.model import (
-    Action,
-    Diff,
-)
+from reconciler.diff.causes import ColumnRetyped, FunctionChanged, QueryChanged
+from reconciler.diff.model import Action, Diff
 from reconciler.project.program.model import Program, View
 from reconciler.sql.plain_columns import plain_columns, stated_types
 from reconciler.sql.query import ParsedQuery, parse_query

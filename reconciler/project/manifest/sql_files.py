@@ -8,13 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from reconciler.base.cache import Cache
-from reconciler.base.declarations import (
-    ColumnDeclaration,
-    ConnectorDeclaration,
-    TableDeclaration,
-    ViewDeclaration,
-    ViewKind,
-)
+from reconciler.base.declarations import ColumnDeclaration, ConnectorDeclaration, TableDeclaration, ViewDeclaration, ViewKind
 from reconciler.base.diagnostics import Location
 from reconciler.sql.declared import SqlFile
 
