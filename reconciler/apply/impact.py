@@ -8,11 +8,11 @@ had is missing, and no reason for a plan to fail.
 from collections.abc import Iterable
 
 from reconciler.apply.planning import Planned
+from reconciler.base.declarations import RelationKind
 from reconciler.base.errors import RegistryError
 from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
 from reconciler.delta.tables import TableStatistics, statistics
-from reconciler.diff.model import RelationKind
 from reconciler.environment.target import Target
 from reconciler.plan.impact import Impact, Measure, Measures, make_impact
 from reconciler.plan.model import Plan

@@ -137,7 +137,7 @@ def _readers(target: Target, pipeline: str, applied: Snapshot | None) -> Mapping
         return {}
     from reconciler.materialize.following import find_readers
 
-    return find_readers(target, pipeline, [*applied.program.tables, *applied.program.views])
+    return find_readers(target, pipeline, list(applied.program.relations))
 
 
 def policies_for(target: Target, bootstrap: list[BootstrapPolicy], homes: Homes) -> Policies:

@@ -31,6 +31,13 @@ def stricter(policies: Iterable[BootstrapPolicy]) -> BootstrapPolicy:
     return max(policies, key=_STRICTNESS.index)
 
 
+class RelationKind(StrEnum):
+    """What a relation is: rows come to a table from outside, a view's are computed."""
+
+    TABLE = "table"
+    VIEW = "view"
+
+
 class ViewKind(StrEnum):
     """`CREATE VIEW`, `CREATE LOCAL VIEW`, `CREATE MATERIALIZED VIEW`."""
 

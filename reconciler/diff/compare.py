@@ -22,7 +22,7 @@ Beyond the seed:
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from reconciler.base.declarations import ViewKind
+from reconciler.base.declarations import RelationKind
 from reconciler.base.names import fold
 from reconciler.diff.causes import (
     ColumnNamesChanged,
@@ -39,7 +39,7 @@ from reconciler.diff.extent import ANY_ROW, OnlyColumns, flow, reshaped, union, 
 from reconciler.diff.foreign import ForeignChange, unknown_change
 from reconciler.diff.functions import ChangedCalls, changed_calls, compare_functions
 from reconciler.diff.metadata import compare_metadata
-from reconciler.diff.model import Action, ConnectorChange, Diff, Fate, FunctionChange, RelationChange, RelationKind
+from reconciler.diff.model import Action, ConnectorChange, Diff, Fate, FunctionChange, RelationChange
 from reconciler.diff.moves import Renames, resolve_moves
 from reconciler.diff.read_causes import ChangedReader, Found, read_causes
 from reconciler.diff.recorded import Told
@@ -58,14 +58,14 @@ def compare(applied: Snapshot, desired: Snapshot, foreign: Mapping[str, ForeignC
     renames = resolve_moves(before, after).renames
     functions = compare_functions(applied, desired)
     found = _compare_relations(applied, desired, renames, functions, foreign)
-    successors = {renames.applied_key(key): key for key in (*after.tables, *after.views)}
+    successors = {renames.applied_key(key): key for key in after.relations}
     removed = [
         change
-        for key in sorted({*before.tables, *before.views})
+        for key in sorted(before.relations)
         if (change := _removal(key, before, after, successors.get(key))) is not None
     ]
     local_views = {key: change.action for key, change in found.changes.items() if _is_local(after, key)} | {
-        key: Action.REMOVED for key, view in before.views.items() if view.kind is ViewKind.LOCAL and key not in successors
+        key: Action.REMOVED for key, view in before.views.items() if view.is_local and key not in successors
     }
     local_changes = [change for key, change in found.changes.items() if _is_local(after, key)]
     local_changes += [
@@ -234,7 +234,7 @@ def _compare_view(
         extent = union(extent, again)
     renamed_from = old.name if fold(old.name) != key else None
     fate = Fate.RECOMPUTED if computed else Fate.KEPT
-    if (old.kind is ViewKind.LOCAL) != (view.kind is ViewKind.LOCAL):
+    if old.is_local is not view.is_local:
         # To who reads from outside, a view that becomes LOCAL is gone, and one that ceases to be LOCAL is new. To the views
         # that read it, it is what it was.
         found.changes[key] = RelationChange(Action.ADDED, RelationKind.VIEW, view.name)
@@ -260,10 +260,10 @@ def _removal(key: str, before: Program, after: Program, successor: str | None) -
         return RelationChange(Action.REMOVED, RelationKind.TABLE, before.tables[key].name)
     view = before.views[key]
     goes_on = successor is not None and successor in after.views and not _is_local(after, successor)
-    if view.kind is ViewKind.LOCAL or goes_on:
+    if view.is_local or goes_on:
         return None
     return RelationChange(Action.REMOVED, RelationKind.VIEW, view.name)
 
 
 def _is_local(program: Program, key: str) -> bool:
-    return key in program.views and program.views[key].kind is ViewKind.LOCAL
+    return key in program.views and program.views[key].is_local

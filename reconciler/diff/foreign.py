@@ -14,11 +14,11 @@ Rules:
 
 from dataclasses import dataclass, replace
 
-from reconciler.base.declarations import ForeignRelation
+from reconciler.base.declarations import ForeignRelation, RelationKind
 from reconciler.base.names import fold
 from reconciler.diff.causes import Cause, ColumnNamesChanged, MeaningChanged, ReadsChanged, TableCause
 from reconciler.diff.extent import ANY_ROW, NOTHING, Extent, OnlyColumns, union
-from reconciler.diff.model import Action, RelationChange, RelationKind
+from reconciler.diff.model import Action, RelationChange
 from reconciler.project.program.written_names import respelled
 
 

@@ -40,7 +40,7 @@ def compare_metadata(applied: Program, desired: Program, told: Told, renames: Re
         found.append(MetadataChange(desired.name, "bootstrap_policy", *values))
     if before.retention != after.retention:
         found.append(MetadataChange(desired.name, "retention", before.retention.words, after.retention.words))
-    for key in sorted({*desired.tables, *desired.views} & {*applied.tables, *applied.views}):
+    for key in sorted(desired.relations.keys() & applied.relations.keys()):
         relation = desired.relation(key)
         assert relation is not None
         versions = [_version(one.pins.get(key)) for one in (before, after)]
@@ -67,7 +67,7 @@ def compare_metadata(applied: Program, desired: Program, told: Told, renames: Re
         versions = [_held(one.held.get(key)) for one in (before, after)]
         if versions[0] != versions[1]:
             found.append(MetadataChange(key.partition(":")[2], "rollback", *versions))
-    for key in sorted({*desired.tables} & {*applied.tables}):
+    for key in sorted(desired.tables.keys() & applied.tables.keys()):
         table = desired.tables[key]
         if applied.evolution_of(key) is not desired.evolution_of(key):
             values = applied.evolution_of(key).value, desired.evolution_of(key).value
@@ -97,9 +97,8 @@ def compare_metadata(applied: Program, desired: Program, told: Told, renames: Re
 def guards_of_new(applied: Program, desired: Program, renames: Renames) -> Iterator[MetadataChange]:
     """What guards the tables and views that are new, where it is not the default."""
     settings = desired.settings
-    for key in sorted({*desired.tables, *desired.views}):
-        relation = desired.relation(key)
-        if relation is None or applied.relation(renames.applied_key(key)) is not None:
+    for key, relation in sorted(desired.relations.items()):
+        if applied.relation(renames.applied_key(key)) is not None:
             continue
         if key in settings.protected:
             yield MetadataChange(relation.name, "protect", "false", "true")

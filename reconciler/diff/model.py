@@ -7,16 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from reconciler.base.declarations import RelationKind
 from reconciler.base.digest import JsonObject
 from reconciler.connectors.transport import Direction
 from reconciler.diff.causes import Cause
-
-
-class RelationKind(StrEnum):
-    """What a changed relation is. LOCAL views are no part of a diff, but their changes flow through."""
-
-    TABLE = "table"
-    VIEW = "view"
 
 
 class Action(StrEnum):

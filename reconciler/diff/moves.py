@@ -73,15 +73,16 @@ def resolve_moves(applied: Program, desired: Program) -> ResolvedMoves:
     found: list[Diagnostic] = []
     slips = _Slips(found)
     relations: dict[str, str] = {}
-    known_relations, wanted_relations = _relations(applied), _relations(desired)
+    known_relations, wanted_relations = set(applied.relations), set(desired.relations)
     for move in desired.moves:
         source, target = fold(move.source), fold(move.target)
         if "." in source or "." in target:
             continue
         slips.judge(move, source, target, known_relations, wanted_relations)
         if _is_move(move, known_relations, source, target, found):
-            if (source in applied.tables) is not (target in desired.tables):
-                message = f"{move.source!r} is applied as a {_kind(applied, source)}, {move.target!r} is another kind"
+            kind = applied.relations[source].relation_kind
+            if kind is not desired.relations[target].relation_kind:
+                message = f"{move.source!r} is applied as a {kind}, {move.target!r} is another kind"
                 found.append(Diagnostic("P331", message, move.location, "a table can't become a view by a move"))
             else:
                 relations[target] = source
@@ -205,11 +206,3 @@ class _Columns:
         if table not in self._found:
             self._found[table] = {fold(column.name) for column in self._program.tables[table].columns}
         return self._found[table]
-
-
-def _relations(program: Program) -> set[str]:
-    return {*program.tables, *program.views}
-
-
-def _kind(program: Program, key: str) -> str:
-    return "table" if key in program.tables else "view"

@@ -57,10 +57,9 @@ def _of_pipeline(before: Settings, desired: Program) -> Iterator[SafeguardLoosen
 
 def _of_relations(applied: Program, desired: Program, renames: Renames) -> Iterator[SafeguardLoosened]:
     before, after = applied.settings, desired.settings
-    for key in sorted({*desired.tables, *desired.views}):
+    for key, relation in sorted(desired.relations.items()):
         former = renames.applied_key(key)
-        relation = desired.relation(key)
-        if relation is None or applied.relation(former) is None:
+        if applied.relation(former) is None:
             continue
         name = relation.name
         if former in before.protected and key not in after.protected:

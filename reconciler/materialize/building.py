@@ -274,7 +274,7 @@ class Building:
                 location = join_location(self._warehouse, copied.location)
                 return StoredSource(self._desired.views[key].name, location, copied.version, spelled=spelled)
             if key in self._builds:
-                relation = self._desired.tables.get(key) or self._desired.views[key]
+                relation = self._desired.relations[key]
                 return StoredSource(relation.name, self._absolute(relation.name), 0, spelled=spelled)
             found = published(key)
             if key in self._extended and isinstance(found, StoredSource):

@@ -126,8 +126,8 @@ class StepEffects:
         """Bring every stored view up to date that reads what changed; their names."""
         computed = []
         reads = StoredReads(self._program)
-        stored = [(key, self._program.views[key]) for key in self._program.order if key in self._program.views]
-        stored = [(key, view) for key, view in stored if view.is_stored]
+        views = self._program.views
+        stored = [(key, views[key]) for key in self._program.order if key in views and views[key].is_stored]
         for number, (key, view) in enumerate(stored, start=1):
             if not self._changed & {fold(name) for name in reads.of(key)}:
                 continue

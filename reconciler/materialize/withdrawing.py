@@ -67,10 +67,9 @@ def transactions_of(program: Program, intent: Intent) -> dict[str, tuple[Transac
     foreign = {foreign_key(name, key) for name, one in intent.foreign.items() for key in one.relations}
     changed = {*found, *foreign}
     for key in program.order:
-        view = program.views.get(key)
-        if view is not None and not changed.isdisjoint(fold(read.relation) for read in view.reads):
+        if not changed.isdisjoint(fold(read.relation) for read in program.relations[key].reads):
             changed.add(key)
-            if view.is_stored:
+            if program.is_stored(key):
                 found[key] = [view_transaction(intent.step)]
     return {key: tuple(transactions) for key, transactions in sorted(found.items())}
 

@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import assert_never
 
 from reconciler.base.declarations import ViewKind
 from reconciler.base.names import fold
@@ -25,7 +26,7 @@ from reconciler.connectors.transport import Direction
 from reconciler.diff.model import Action, RelationChange
 from reconciler.plan.changes import is_affected_only
 from reconciler.plan.model import Plan
-from reconciler.project.program.model import Program
+from reconciler.project.program.model import Program, Relation, Table, View
 
 MOST = 500
 
@@ -84,19 +85,16 @@ def graph_of(plan: Plan, applied: Program, desired: Program, most: int = MOST) -
     for program, is_gone in ((desired, False), (applied, True)):
         # What both have stands as desired; of applied only what is gone, beside what took its name.
         own = "gone" if is_gone else "relation"
-        for key in sorted({*program.tables, *program.views}):
+        for key, relation in sorted(program.relations.items()):
             if is_gone and key not in gone:
                 continue
-            relation = program.relation(key)
-            assert relation is not None
             state = (
                 State.REMOVED if is_gone else _local_state(plan, program, key) or states.get((key, False), State.UNCHANGED)
             )
-            found[f"{own}:{key}"] = (relation.name, _shape(program, key), state)
-            if key in program.views:
-                for read in program.views[key].reads:
-                    source = fold(read.relation)
-                    edges.add((f"{'gone' if is_gone and source in gone else 'relation'}:{source}", f"{own}:{key}"))
+            found[f"{own}:{key}"] = (relation.name, _shape(relation), state)
+            for read in relation.reads:
+                source = fold(read.relation)
+                edges.add((f"{'gone' if is_gone and source in gone else 'relation'}:{source}", f"{own}:{key}"))
         used = {source for source, _ in edges}
         for key, foreign in program.foreign.items():
             if f"relation:{key}" in used:
@@ -167,7 +165,7 @@ def _relation_state(change: RelationChange) -> State:
 
 def _local_state(plan: Plan, program: Program, key: str) -> State | None:
     """LOCAL views are no part of a diff's relations; whether one changed itself is not kept."""
-    if key not in program.views or program.views[key].kind is not ViewKind.LOCAL or key not in plan.diff.local_views:
+    if not program.relations[key].is_local or key not in plan.diff.local_views:
         return None
     return _state_of(plan.diff.local_views[key])
 
@@ -176,16 +174,18 @@ def _state_of(action: Action) -> State:
     return State(action.value)
 
 
-def _shape(program: Program, key: str) -> Shape:
-    if key in program.tables:
-        return Shape.TABLE
-    match program.views[key].kind:
-        case ViewKind.MATERIALIZED:
+def _shape(relation: Relation) -> Shape:
+    match relation:
+        case Table():
+            return Shape.TABLE
+        case View(kind=ViewKind.MATERIALIZED):
             return Shape.MATERIALIZED_VIEW
-        case ViewKind.LOCAL:
+        case View(kind=ViewKind.LOCAL):
             return Shape.LOCAL_VIEW
-        case ViewKind.PLAIN:
+        case View():
             return Shape.VIEW
+        case _:
+            assert_never(relation)
 
 
 def _shown(found: Mapping[str, tuple[str, Shape, State]], edges: Iterable[tuple[str, str]], most: int) -> set[str]:

@@ -15,9 +15,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
 
+from reconciler.base.declarations import RelationKind
 from reconciler.base.names import fold, is_foreign
 from reconciler.connectors.transport import Direction
-from reconciler.diff.model import Action, RelationKind
+from reconciler.diff.model import Action
 from reconciler.plan.model import Outcome, Plan
 from reconciler.plan.operations.bootstrap_view import BootstrapView
 from reconciler.plan.operations.clear_table import ClearTable
@@ -171,8 +172,7 @@ class _Known:
         return own.rows_read if None in counts else _sum(counts)
 
     def _measure(self, applied_key: str) -> Measure:
-        view = self._applied.views.get(applied_key)
-        is_stored = applied_key in self._applied.tables or (view is not None and view.is_stored) or is_foreign(applied_key)
+        is_stored = self._applied.is_stored(applied_key) or is_foreign(applied_key)
         return self._measures.get(applied_key, Measure()) if is_stored else Measure()
 
 

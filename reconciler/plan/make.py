@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from reconciler.base.declarations import ViewKind
 from reconciler.base.names import fold
 from reconciler.diff.causes import QueryChanged
 from reconciler.diff.compare import compare
@@ -196,8 +195,7 @@ def _rolled_back(program: Program) -> tuple[RolledBack, ...]:
 
 def _kept(diff: Diff, desired: Program) -> tuple[str, ...]:
     changed = {fold(change.name) for change in diff.relations}
-    names = [table.name for key, table in desired.tables.items() if key not in changed]
-    names += [view.name for key, view in desired.views.items() if key not in changed and view.kind is not ViewKind.LOCAL]
+    names = (one.name for key, one in desired.relations.items() if key not in changed and not one.is_local)
     return tuple(sorted(names, key=fold))
 
 

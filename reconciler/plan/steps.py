@@ -34,9 +34,10 @@ against its staged rows; those over an extended one against its rows with NULL i
 
 from typing import assert_never
 
+from reconciler.base.declarations import RelationKind
 from reconciler.base.names import fold
 from reconciler.diff.causes import ColumnAdded, ColumnRenamed
-from reconciler.diff.model import Action, Diff, Fate, RelationChange, RelationKind
+from reconciler.diff.model import Action, Diff, Fate, RelationChange
 from reconciler.plan.operations.bootstrap_view import BootstrapView
 from reconciler.plan.operations.clear_table import ClearTable
 from reconciler.plan.operations.commit_snapshot import CommitSnapshot
@@ -63,15 +64,15 @@ def plan_steps(diff: Diff, applied: Program, desired: Program) -> tuple[Step, ..
         if key in desired.tables:
             change = changes.get((key, RelationKind.TABLE))
             if change is not None:
-                stands = _is_stored(applied, key) and key not in gone_on
+                stands = applied.is_stored(key) and key not in gone_on
                 steps += _table_steps(change, applied, desired.tables[key], stands)
         elif _is_computed(changes.get((key, RelationKind.VIEW)), applied, desired, key):
             name = desired.views[key].name
             steps += (BootstrapView(name, reads.of(key)), PublishView(name))
     steps += renames
-    for key in sorted({*applied.tables, *applied.views}):
-        if _is_stored(applied, key) and key not in gone_on and not _is_stored(desired, key):
-            steps.append(DropRelation(_name(applied, key), _kind(applied, key)))
+    for key, relation in sorted(applied.relations.items()):
+        if relation.is_stored and key not in gone_on and not desired.is_stored(key):
+            steps.append(DropRelation(relation.name, relation.relation_kind))
     # Sorting keeps the dependency order within each kind.
     return (*sorted(steps, key=place_of), CommitSnapshot())
 
@@ -150,14 +151,10 @@ def _renames(diff: Diff, applied: Program, desired: Program) -> tuple[RenameRela
         RenameRelation(change.name, _name(applied, fold(change.renamed_from)), change.kind)
         for change in diff.relations
         if change.renamed_from is not None
-        and _is_stored(applied, fold(change.renamed_from))
-        and _is_stored(desired, fold(change.name))
+        and applied.is_stored(fold(change.renamed_from))
+        and desired.is_stored(fold(change.name))
     ]
     return tuple(sorted(found, key=lambda rename: fold(rename.relation)))
-
-
-def _is_stored(program: Program, key: str) -> bool:
-    return key in program.tables or (key in program.views and program.views[key].is_stored)
 
 
 def _name(program: Program, key: str) -> str:
@@ -165,10 +162,6 @@ def _name(program: Program, key: str) -> str:
     if relation is None and key in program.foreign:
         return program.foreign[key].qualified_name
     return relation.name if relation is not None else key
-
-
-def _kind(program: Program, key: str) -> RelationKind:
-    return RelationKind.TABLE if key in program.tables else RelationKind.VIEW
 
 
 class StoredReads:
@@ -179,7 +172,7 @@ class StoredReads:
     thousands read through thousands is put together at once. Make one for all that is asked of a program."""
 
     def __init__(self, program: Program) -> None:
-        stored = [key for key in (*program.tables, *program.views) if _is_stored(program, key)]
+        stored = [key for key, relation in program.relations.items() if relation.is_stored]
         keys = sorted({*stored, *program.foreign})
         self._names = [_name(program, key) for key in keys]
         bits = {key: 1 << place for place, key in enumerate(keys)}

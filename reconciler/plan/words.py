@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
-from reconciler.base.declarations import BootstrapPolicy
+from reconciler.base.declarations import BootstrapPolicy, RelationKind
 from reconciler.base.names import fold, without_version
 from reconciler.base.printing import printable
 from reconciler.base.secrets.redaction import masked_in_code
@@ -15,7 +15,6 @@ from reconciler.diff.model import (
     FunctionChange,
     MetadataChange,
     RelationChange,
-    RelationKind,
     SafeguardLoosened,
     Spared,
 )

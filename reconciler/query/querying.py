@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from reconciler.base.declarations import ViewKind
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.errors import EngineError, NotFound, ReconcileError
 from reconciler.base.names import did_you_mean, fold, is_foreign, is_identifier
@@ -181,12 +180,11 @@ def _require_data(
 
 def require_relations(target: Target, program: Program, statement: Select | Insert | Delete) -> None:
     """Raise ReconcileError (X722) for a relation that is not there or can't be seen from outside."""
-    visible = [table.name for table in program.tables.values()]
-    visible += [view.name for view in program.views.values() if view.kind is not ViewKind.LOCAL]
+    visible = [relation.name for relation in program.relations.values() if not relation.is_local]
     for name in statement.relations:
-        view = program.views.get(fold(name))
-        if view is not None and view.kind is ViewKind.LOCAL:
-            raise ReconcileError("X722", f"view {view.name} is LOCAL: only views of its pipeline can read it")
-        if program.relation(name) is None:
+        relation = program.relation(name)
+        if relation is not None and relation.is_local:
+            raise ReconcileError("X722", f"view {relation.name} is LOCAL: only views of its pipeline can read it")
+        if relation is None:
             hint = waiting_hint(target, program.name, name) or did_you_mean(name, visible)
             raise ReconcileError("X722", f"unknown table or view {name!r}", hint)

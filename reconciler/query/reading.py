@@ -73,8 +73,8 @@ def _needed(program: Program, wanted: Iterable[str]) -> set[str]:
         if key in needed:
             continue
         needed.add(key)
-        if key in program.views and not program.views[key].is_stored:
-            waiting += [fold(read.relation) for read in program.views[key].reads]
+        if (relation := program.relations.get(key)) is not None and not relation.is_stored:
+            waiting += [fold(read.relation) for read in relation.reads]
     return needed
 
 

@@ -18,7 +18,6 @@ were (`in_views`): so the versions that the query itself names stand once more b
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from reconciler.base.declarations import ViewKind
 from reconciler.base.errors import NotFound, ReconcileError
 from reconciler.base.names import fold
 from reconciler.engine.protocol import InlineSource, Source, StoredSource
@@ -91,7 +90,7 @@ def _sources(target: Target, head: Head, program: Program, name: str, at_step: i
         shown = f"{found.pipeline}.{found.name}@v{number}"
         require_version_kept(target.registry, head.pipeline, found.versions.id, number or 0, state.step, shown)
     view = then.views.get(fold(spelled))
-    if view is not None and view.kind is ViewKind.LOCAL:
+    if view is not None and view.is_local:
         raise ReconcileError("X722", f"view {view.name} is LOCAL: only views of its pipeline can read it")
     # Rows that were computed once stand before those that a view goes on reading under the same name.
     place = published_place(then, target.warehouse, {**foreign_placements(state.foreign), **state.relations})

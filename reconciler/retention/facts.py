@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, assert_never
 
-from reconciler.base.declarations import DEFAULT_STEPS_SECONDS, ViewKind
+from reconciler.base.declarations import DEFAULT_STEPS_SECONDS
 from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
 from reconciler.engine.protocol import StoredSource
@@ -166,7 +166,7 @@ def _places(target: Target, head: Head, state: PastState, name: str, programs: d
         programs[state.record] = read_snapshot(target, head.pipeline, state.record).program
     then = programs[state.record]
     view = then.views.get(fold(name))
-    if view is None or view.kind is ViewKind.LOCAL:
+    if view is None or view.is_local:
         return frozenset()
     found: set[Place] = set()
 

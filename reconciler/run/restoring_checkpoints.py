@@ -51,7 +51,7 @@ from reconciler.versions.numbering import Switch, record_versions, versions_rest
 
 def is_kept(program: Program, key: str) -> bool:
     """Whether a program has a relation (folded) that is stored."""
-    return key in program.tables or (key in program.views and program.views[key].is_stored)
+    return program.is_stored(key)
 
 
 def carry_out_restore(target: Target, stored: Stored[Head], session: Session) -> Stored[Head]:

@@ -161,7 +161,7 @@ def _relations(program: Program, head: Head) -> tuple[RelationStatus, ...]:
         if relation is None:
             continue
         placement = placements.get(key)
-        kind = "table" if key in program.tables else f"{program.views[key].kind.value} view"
+        kind = program.relations[key].kind_words
         found.append(
             RelationStatus(
                 relation.name,

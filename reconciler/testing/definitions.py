@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
+from reconciler.base.declarations import RelationKind
 from reconciler.base.digest import digest_json
 from reconciler.base.names import fold, without_version
 from reconciler.diff.causes import QueryChanged
-from reconciler.diff.model import Diff, RelationKind
+from reconciler.diff.model import Diff
 from reconciler.project.program.model import Program, View
 from reconciler.project.program.settings import decisive_settings
 from reconciler.project.snapshot.fingerprint import function_content

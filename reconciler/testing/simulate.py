@@ -31,8 +31,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
+from reconciler.base.declarations import RelationKind
 from reconciler.base.names import fold
-from reconciler.diff.model import Action, Fate, RelationChange, RelationKind
+from reconciler.diff.model import Action, Fate, RelationChange
 from reconciler.plan.model import Plan
 from reconciler.plan.operations.bootstrap_view import BootstrapView
 from reconciler.plan.operations.clear_table import ClearTable

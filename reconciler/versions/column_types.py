@@ -101,7 +101,7 @@ def inputs_of(
     return {
         key: dict(_types_now(program, name, placements, descents))
         for key in objects
-        if (name := key.partition(":")[2]) in program.views and key.startswith("view:") and not _has_rows(program, name)
+        if (name := key.partition(":")[2]) in program.views and key.startswith("view:") and not program.is_stored(name)
     }
 
 
@@ -217,7 +217,7 @@ def _moved_columns(
 def _reaches(program: Program, name: str, moved: frozenset[tuple[str, str]], descents: _Descents) -> bool:
     if not moved:
         return False
-    if _has_rows(program, name):
+    if program.is_stored(name):
         return any(relation == name for relation, _ in moved)
     return any(
         (relation, column) in moved or (column == ALL_COLUMNS and any(one == relation for one, _ in moved))
@@ -256,7 +256,7 @@ def _types_now(
     descents: _Descents,
 ) -> dict[str, str]:
     """The types by which a version of a view is told."""
-    if _has_rows(program, name):
+    if program.is_stored(name):
         columns = placements[name].columns if name in placements else ()
         return {fold(one.name): one.type for one in columns}
     found: dict[str, str] = {}
@@ -272,10 +272,6 @@ def _column_types(program: Program, relation: str, placements: Mapping[str, Plac
         return {fold(one.name): one.type for one in placements[relation].columns}
     foreign = program.foreign.get(relation)
     return {fold(name): kind for name, kind in foreign.columns if kind} if foreign is not None else {}
-
-
-def _has_rows(program: Program, name: str) -> bool:
-    return program.views[name].is_stored
 
 
 def _sources(view: View) -> set[tuple[str, str]]:

@@ -87,7 +87,7 @@ def _other_columns(
 def _reached(program: Program, others: dict[str, frozenset[str]]) -> frozenset[str]:
     found = set(others)
     for name in program.order:
-        for read in program.views[name].reads if name in program.views else ():
+        for read in program.relations[name].reads:
             relation, columns = fold(read.relation), {fold(column) for column in read.columns}
             changed = others.get(relation, frozenset())
             if (

@@ -74,11 +74,10 @@ def names_after(known: Mapping[str, ObjectVersions], renames: Renames, desired: 
             declared = [fold(column.name) for column in desired.tables[name].columns]
             found[key] = replace(found[key], columns=renamed_columns(found[key].columns, columns, declared))
     ids = {one.id for one in known.values()}
-    for kind, relations in (("table", desired.tables), ("view", desired.views)):
-        for name in relations:
-            key = object_key(kind, name)
-            if key not in found and not is_version(name):
-                found[key] = found.get(f"{FORMERLY}:{key}") or ObjectVersions(new_id(key, ids), 0, 0)
+    for name, relation in desired.relations.items():
+        key = object_key(relation.relation_kind, name)
+        if key not in found and not is_version(name):
+            found[key] = found.get(f"{FORMERLY}:{key}") or ObjectVersions(new_id(key, ids), 0, 0)
     return found
 
 

@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 
 from reconciler import Project
+from reconciler.base.declarations import RelationKind
 from reconciler.base.errors import ApprovalRequired
 from reconciler.cli.main import run
 from reconciler.delta.opening import open_table
-from reconciler.diff.model import Action, RelationKind, approval_diff
+from reconciler.diff.model import Action, approval_diff
 from reconciler.engine.protocol import Engine
 from reconciler.environment.session import Session
 from reconciler.plan.model import Plan

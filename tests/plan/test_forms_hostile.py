@@ -9,6 +9,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from reconciler.base.declarations import RelationKind
 from reconciler.connectors.transport import Direction
 from reconciler.diff.causes import ColumnAdded, Path, QueryChanged, ReadsChanged
 from reconciler.diff.model import (
@@ -18,7 +19,6 @@ from reconciler.diff.model import (
     FunctionChange,
     MetadataChange,
     RelationChange,
-    RelationKind,
     SettingDifference,
     Spared,
 )

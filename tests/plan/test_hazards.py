@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.base.declarations import BootstrapPolicy, FunctionDeclaration, PythonBody, SqlBody
+from reconciler.base.declarations import BootstrapPolicy, FunctionDeclaration, PythonBody, RelationKind, SqlBody
 from reconciler.diff.causes import PrimaryKeyChanged
 from reconciler.diff.compare import compare
-from reconciler.diff.model import Action, Diff, Fate, RelationChange, RelationKind
+from reconciler.diff.model import Action, Diff, Fate, RelationChange
 from reconciler.plan.digest import plan_digest
 from reconciler.plan.hazards import find_hazards
 from reconciler.plan.hazards.large import find_impact_hazards

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from reconciler.base.declarations import RelationKind
 from reconciler.diff.causes import RelationRenamed
-from reconciler.diff.model import Action, Fate, RelationChange, RelationKind
+from reconciler.diff.model import Action, Fate, RelationChange
 from reconciler.plan.impact import Impact, Measure, Measures, OutputImpact, ReadImpact, TableImpact, ViewImpact, make_impact
 from reconciler.plan.impact_words import describe_view
 from reconciler.plan.make import make_plan

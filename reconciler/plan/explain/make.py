@@ -17,7 +17,7 @@ from reconciler.plan.explain.origins import Origins, trace_origins
 from reconciler.plan.explain.reasons import state_and_why
 from reconciler.plan.model import ConnectorOutcome, Hazard, Plan
 from reconciler.plan.words import describe_effects
-from reconciler.project.program.model import Program, Table, View
+from reconciler.project.program.model import Program, Relation, Table, View
 
 Value = TypeVar("Value")
 
@@ -76,7 +76,7 @@ def explain_relation(sides: Sides, name: str, stored: Mapping[str, Stored]) -> R
     texts = texts_of_one_meaning(sides, before, after)
     return RelationExplanation(
         name=relation.name,
-        kind=_kind(relation),
+        kind=relation.kind_words,
         state=state,
         effect=_effect(sides.plan, key),
         why=why,
@@ -85,7 +85,7 @@ def explain_relation(sides: Sides, name: str, stored: Mapping[str, Stored]) -> R
         stored=place,
         columns=_columns(relation, origins.columns if origins else {}, place),
         rows_from=origins.rows if origins else None,
-        reads=relation.reads if isinstance(relation, View) else (),
+        reads=relation.reads,
         read_by=_readers(program, fold(relation.name)),
         parts=fingerprint_parts(sides, before, after),
         written=written_besides(sides, applied_key, key, before, after),
@@ -108,13 +108,9 @@ def _line(sides: Sides, program: Program, key: str) -> RelationLine:
     before = sides.applied.relation(sides.renames.applied_key(key)) if sides.applied is not None else None
     after = sides.desired.relation(key) if sides.desired is not None else None
     state, why = state_and_why(sides, key, before, after)
-    count = len(relation.columns) if isinstance(relation, Table) else len(relation.column_names) or None
+    count = len(relation.column_names) or None
     more = f" (and {len(why) - 1} more)" if len(why) > 1 and state is State.MODIFIED else ""
-    return RelationLine(relation.name, _kind(relation), count, state, why[0] + more)
-
-
-def _kind(relation: Table | View) -> str:
-    return "table" if isinstance(relation, Table) else f"{relation.kind.value} view"
+    return RelationLine(relation.name, relation.kind_words, count, state, why[0] + more)
 
 
 def _effect(plan: Plan | None, key: str) -> str:
@@ -125,7 +121,7 @@ def _effect(plan: Plan | None, key: str) -> str:
     return next((found[action] for action in (Action.ADDED, Action.MODIFIED, Action.REMOVED) if action in found), "")
 
 
-def _columns(relation: Table | View, origins: Mapping[str, Origins], stored: Stored | None) -> tuple[ColumnExplanation, ...]:
+def _columns(relation: Relation, origins: Mapping[str, Origins], stored: Stored | None) -> tuple[ColumnExplanation, ...]:
     if isinstance(relation, Table):
         return tuple(_table_column(column) for column in relation.columns)
     types = {fold(name): kind for name, kind in stored.columns.items()} if stored is not None else {}

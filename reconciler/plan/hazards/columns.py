@@ -13,11 +13,11 @@ that asks for it. Only tables are looked at: types of views are not known withou
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from reconciler.base.declarations import ViewKind
+from reconciler.base.declarations import RelationKind, ViewKind
 from reconciler.base.names import fold
 from reconciler.connectors.transport import Direction
 from reconciler.diff.causes import ColumnRetyped
-from reconciler.diff.model import Action, Diff, RelationKind
+from reconciler.diff.model import Action, Diff
 from reconciler.plan.hazards.types import retyped_columns
 from reconciler.plan.model import Hazard
 from reconciler.project.program.model import Program, Table

@@ -3,11 +3,12 @@ inputs that may wait for ever (H936), sinks that are another pipeline's, too (H9
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from reconciler.base.declarations import RelationKind
 from reconciler.base.digest import JsonObject
 from reconciler.base.names import fold
 from reconciler.connectors.catalogue import canonical_settings, ends, on_bootstrap, sink_can_delete
 from reconciler.connectors.transport import Direction
-from reconciler.diff.model import Action, Diff, Fate, RelationKind
+from reconciler.diff.model import Action, Diff, Fate
 from reconciler.plan.connectors import changes_names_only
 from reconciler.plan.hazards.removal import is_cleared
 from reconciler.plan.model import Hazard

@@ -14,12 +14,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from reconciler.base.declarations import RelationKind
 from reconciler.base.names import first_of, fold
 from reconciler.connectors.catalogue import brings_deletes
 from reconciler.connectors.columns import sources_by_key
 from reconciler.connectors.transport import Direction
 from reconciler.diff.causes import ColumnAdded, ColumnRetyped, DefaultChanged
-from reconciler.diff.model import Action, Diff, RelationChange, RelationKind
+from reconciler.diff.model import Action, Diff, RelationChange
 from reconciler.diff.moves import Renames, resolve_moves
 from reconciler.plan.hazards.removal import is_cleared
 from reconciler.plan.model import Hazard

@@ -8,11 +8,12 @@ hold is not known here; what a running pipeline finds is told then.
 
 from collections.abc import Iterator, Mapping
 
+from reconciler.base.declarations import RelationKind
 from reconciler.base.names import fold
 from reconciler.connectors.columns import is_by_place
 from reconciler.connectors.transport import Direction
 from reconciler.diff.fields import FieldChange, field_changes
-from reconciler.diff.model import Action, Diff, RelationKind
+from reconciler.diff.model import Action, Diff
 from reconciler.diff.moves import Renames, resolve_moves
 from reconciler.plan.model import Hazard
 from reconciler.project.program.model import Connector, Program

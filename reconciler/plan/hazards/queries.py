@@ -15,10 +15,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import assert_never
 
-from reconciler.base.declarations import PythonBody, SqlBody
+from reconciler.base.declarations import PythonBody, RelationKind, SqlBody
 from reconciler.base.names import fold
 from reconciler.diff.causes import QueryChanged
-from reconciler.diff.model import Action, Diff, Fate, RelationChange, RelationKind
+from reconciler.diff.model import Action, Diff, Fate, RelationChange
 from reconciler.plan.model import Hazard
 from reconciler.project.program.model import Function, Program, View
 from reconciler.project.program.order import topological

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from reconciler.base.declarations import ViewKind
+from reconciler.base.declarations import RelationKind, ViewKind
 from reconciler.base.names import fold
 from reconciler.diff.causes import ColumnRemoved, ColumnRenamed, ColumnRetyped, KindChanged
-from reconciler.diff.model import Action, Diff, RelationChange, RelationKind
+from reconciler.diff.model import Action, Diff, RelationChange
 from reconciler.diff.wording import told_readers
 from reconciler.plan.hazards.types import Retyped, retyped_columns
 from reconciler.plan.model import Hazard
@@ -75,9 +75,8 @@ def readers_lose(
     changed = {fold(change.name) for change in diff.relations}
     spelled = respelled_columns(applied, desired)
     others = [
-        RelationChange(Action.MODIFIED, kind, relation.name)
-        for kind, relations in ((RelationKind.TABLE, desired.tables), (RelationKind.VIEW, desired.views))
-        for key, relation in relations.items()
+        RelationChange(Action.MODIFIED, relation.relation_kind, relation.name)
+        for key, relation in desired.relations.items()
         if key in spelled and key not in changed
     ]
     for change in (*diff.relations, *others):

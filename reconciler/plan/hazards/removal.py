@@ -14,11 +14,11 @@ too. So does a table that gets another pipeline's rows by a restore, also where 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from reconciler.base.declarations import ViewKind
+from reconciler.base.declarations import RelationKind, ViewKind
 from reconciler.base.names import fold
 from reconciler.connectors.transport import Direction
 from reconciler.diff.causes import ColumnAdded, ColumnRemoved, KindChanged
-from reconciler.diff.model import Action, Diff, Fate, RelationChange, RelationKind, names_of
+from reconciler.diff.model import Action, Diff, Fate, RelationChange, names_of
 from reconciler.plan.model import Hazard
 from reconciler.project.manifest.verdicts import Limits
 from reconciler.project.program.model import Program, Table
@@ -59,15 +59,14 @@ def views_removed(diff: Diff, applied: Program, desired: Program) -> Iterator[Ha
 
 def everything_removed(diff: Diff, applied: Program, desired: Program, *, removes_pipeline: bool) -> Iterator[Hazard]:
     """H906: nothing is left of what is applied."""
-    relations = {*applied.tables, *applied.views}
-    going_on = {*desired.tables, *desired.views, *(fold(change.renamed_from or "") for change in diff.relations)}
-    if relations and (removes_pipeline or not relations & going_on):
+    going_on = {*desired.relations, *(fold(change.renamed_from or "") for change in diff.relations)}
+    if applied.relations and (removes_pipeline or going_on.isdisjoint(applied.relations)):
         yield Hazard("H906", applied.name, "all tables and views of this pipeline are removed")
 
 
 def large_share_removed(diff: Diff, applied: Program, limits: Limits) -> Iterator[Hazard]:
     """H910: more than the share that policy sets of the tables and views that others can see."""
-    total = len(applied.tables) + sum(view.kind is not ViewKind.LOCAL for view in applied.views.values())
+    total = sum(not relation.is_local for relation in applied.relations.values())
     removed = sum(change.action is Action.REMOVED for change in diff.relations)
     if total >= _FEW and removed > limits.removed_share * total:
         yield Hazard("H910", applied.name, f"{removed} of the {total} tables and views of this pipeline are removed")

@@ -20,7 +20,7 @@ from reconciler.project.program.settings import differing_settings
 def reading_changed(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
     """H920. A first apply and a removal change nothing that was read."""
     del diff
-    if not (applied.tables or applied.views) or not (desired.tables or desired.views):
+    if not applied.relations or not desired.relations:
         return
     for name in differing_settings(applied.settings, desired.settings):
         if DECIDING_WHAT_IS_READ.has(name):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from reconciler.diff.model import RelationKind
+from reconciler.base.declarations import RelationKind
 from reconciler.plan.operations.operation import Operation
 from reconciler.plan.operations.summary import Summary
 

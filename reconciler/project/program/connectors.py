@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
-from reconciler.base.declarations import ConnectorDeclaration, ViewKind
+from reconciler.base.declarations import ConnectorDeclaration
 from reconciler.base.diagnostics import Diagnostic, Location, Severity
 from reconciler.base.names import did_you_mean, fold
 from reconciler.connectors.catalogue import TRANSPORTS, ends
@@ -93,7 +93,7 @@ def _connector(
         into.append(Diagnostic("P305", message, declaration.location, did_you_mean(declaration.relation, candidates)))
         return None
     direction = Direction.INPUT if isinstance(relation, Table) else Direction.OUTPUT
-    if isinstance(relation, View) and relation.kind is ViewKind.LOCAL:
+    if relation.is_local:
         message = f"LOCAL view {relation.name!r} has a connector"
         into.append(Diagnostic("P311", message, declaration.location, "only views see it: use CREATE VIEW"))
     elif direction is Direction.INPUT and transport.endswith("_output"):

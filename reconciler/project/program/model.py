@@ -6,6 +6,8 @@ name, so two programs that mean the same are equal whatever the order of files a
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
 
 from reconciler.base.declarations import (
     ColumnDeclaration,
@@ -14,6 +16,7 @@ from reconciler.base.declarations import (
     ForeignRelation,
     FunctionDeclaration,
     Move,
+    RelationKind,
     Settings,
     TableDeclaration,
     ViewDeclaration,
@@ -24,6 +27,15 @@ from reconciler.base.names import fold
 from reconciler.connectors.transport import Direction
 from reconciler.sql.lineage import Lineage
 from reconciler.sql.spelling import Spelling
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a view reads of one relation: its name (`pipeline.name` of another pipeline's) and the columns used, as the
+    relation spells them, sorted by key."""
+
+    relation: str
+    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +60,29 @@ class Table:
     def primary_key(self) -> tuple[str, ...]:
         return self.declaration.primary_key
 
+    @property
+    def relation_kind(self) -> RelationKind:
+        return RelationKind.TABLE
 
-@dataclass(frozen=True, slots=True)
-class Read:
-    """What a view reads of one relation: its name (`pipeline.name` of another pipeline's) and the columns used, as the
-    relation spells them, sorted by key."""
+    @property
+    def kind_words(self) -> str:
+        """What it is, as a user calls it."""
+        return "table"
 
-    relation: str
-    columns: tuple[str, ...]
+    @property
+    def reads(self) -> tuple[Read, ...]:
+        """Nothing: rows come from outside."""
+        return ()
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether it has a Delta table of its own."""
+        return True
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only its own pipeline sees it."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +141,26 @@ class View:
     def is_stored(self) -> bool:
         """Whether the view has a Delta table of its own. Plain and LOCAL views are computed where they are read, but for
         those with an output: what changes in them can only be told from what they held before."""
-        return self.kind is ViewKind.MATERIALIZED or (self.has_output and self.kind is not ViewKind.LOCAL)
+        return self.kind is ViewKind.MATERIALIZED or (self.has_output and not self.is_local)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only its own pipeline sees it."""
+        return self.kind is ViewKind.LOCAL
+
+    @property
+    def relation_kind(self) -> RelationKind:
+        return RelationKind.VIEW
+
+    @property
+    def kind_words(self) -> str:
+        """What it is, as a user calls it."""
+        return f"{self.kind.value} view"
+
+
+Relation: TypeAlias = Table | View
+"""What has a name and columns, and may be read. All have `name`, `declaration`, `column_names`, `reads`, `relation_kind`,
+`kind_words`, `is_stored` and `is_local`; whoever needs to know more matches on it, ending in `assert_never`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +189,7 @@ class Connector:
         return f"{self.declaration.relation}.{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Program:
     """One compiled pipeline. Mappings are keyed by folded names; `order` lists the folded names of all relations,
     each after everything it reads, ties by name. `spelling` says what of the spelling of its texts is meaning. `moves` are
@@ -174,10 +220,19 @@ class Program:
         """What becomes of the table's rows when its columns change."""
         return self.settings.table_evolution.get(fold(table), self.settings.evolution)
 
-    def relation(self, name: str) -> Table | View | None:
-        """The table or view of that name, if any."""
-        key = fold(name)
-        return self.tables.get(key) or self.views.get(key)
+    @cached_property
+    def relations(self) -> Mapping[str, Relation]:
+        """All relations by folded name."""
+        return {**self.tables, **self.views}
+
+    def relation(self, name: str) -> Relation | None:
+        """The relation of that name, if any."""
+        return self.relations.get(fold(name))
+
+    def is_stored(self, key: str) -> bool:
+        """Whether there is a relation of that folded name with a Delta table of its own."""
+        relation = self.relations.get(key)
+        return relation is not None and relation.is_stored
 
     def written_name(self, key: str) -> str:
         """The name of a table, view or function (`kind:folded name`) as its author wrote it; what is not there, folded."""

@@ -13,7 +13,7 @@ from reconciler.base.declarations import ForeignRelation, ViewKind
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.digest import digest_json
 from reconciler.base.names import did_you_mean, fold
-from reconciler.project.program.model import Program, Table, View
+from reconciler.project.program.model import Program, Relation, Table, View
 from reconciler.project.snapshot.model import Snapshot
 
 
@@ -23,47 +23,16 @@ def foreign_relation(snapshot: Snapshot, name: str) -> ForeignRelation | Diagnos
     program = snapshot.program
     relation = program.relation(name)
     if relation is None:
-        known = [f"{program.name}.{one}" for one in readable_names(program)]
+        known = [f"{program.name}.{one}" for one in _visible_names(program)]
         message = f"pipeline {program.name} has no table or view {name!r}"
         return Diagnostic("P370", message, None, did_you_mean(f"{program.name}.{name}", known))
-    if isinstance(relation, View) and relation.kind is not ViewKind.MATERIALIZED:
-        return _refused(program, relation)
-    if isinstance(relation, Table):
-        kind, columns = "table", tuple((column.name, column.type) for column in relation.columns)
-        return _known(snapshot, kind, relation.name, columns)
-    if not relation.column_names:
-        message = f"the columns of {program.name}.{relation.name} are known only to Spark"
-        return Diagnostic("P370", message, None, "name them: CREATE MATERIALIZED VIEW name (column, …) AS …")
-    # What is inferred of types serves messages only, and is left out of what is stored.
-    return _known(snapshot, "view", relation.name, tuple((column, None) for column in relation.column_names))
-
-
-def readable_names(program: Program) -> tuple[str, ...]:
-    """The tables and views that others can read, sorted."""
-    views = [view.name for view in program.views.values() if view.kind is ViewKind.MATERIALIZED]
-    return tuple(sorted([*(table.name for table in program.tables.values()), *views], key=fold))
-
-
-def _refused(program: Program, view: View) -> Diagnostic:
-    name = f"{program.name}.{view.name}"
-    match view.kind:
-        case ViewKind.LOCAL:
-            return Diagnostic("P370", f"{name} is a LOCAL view: only views of its pipeline can read it", None)
-        case ViewKind.PLAIN:
-            message = f"{name} is a plain view: it stores no rows that another pipeline could read"
-            return Diagnostic("P370", message, None, f"make it a MATERIALIZED VIEW in pipeline {program.name}")
-        case ViewKind.MATERIALIZED:
-            raise ValueError(name)
-        case _:
-            assert_never(view.kind)
-
-
-def _known(snapshot: Snapshot, kind: str, name: str, columns: tuple[tuple[str, str | None], ...]) -> ForeignRelation:
-    program = snapshot.program
+    columns = _readable_columns(program, relation)
+    if isinstance(columns, Diagnostic):
+        return columns
     return ForeignRelation(
         pipeline=program.name,
-        name=name,
-        kind=kind,
+        name=relation.name,
+        kind=relation.relation_kind,
         columns=columns,
         meaning=_meaning(snapshot, fold(name)),
         record=snapshot.record,
@@ -71,11 +40,36 @@ def _known(snapshot: Snapshot, kind: str, name: str, columns: tuple[tuple[str, s
     )
 
 
+def _visible_names(program: Program) -> tuple[str, ...]:
+    """The relations that others can see, sorted."""
+    return tuple(sorted((one.name for one in program.relations.values() if not one.is_local), key=fold))
+
+
+def _readable_columns(program: Program, relation: Relation) -> tuple[tuple[str, str | None], ...] | Diagnostic:
+    name = f"{program.name}.{relation.name}"
+    match relation:
+        case Table():
+            return tuple((column.name, column.type) for column in relation.columns)
+        case View(kind=ViewKind.LOCAL):
+            return Diagnostic("P370", f"{name} is a LOCAL view: only views of its pipeline can read it", None)
+        case View(kind=ViewKind.PLAIN):
+            message = f"{name} is a plain view: it stores no rows that another pipeline could read"
+            return Diagnostic("P370", message, None, f"make it a MATERIALIZED VIEW in pipeline {program.name}")
+        case View(column_names=()):
+            message = f"the columns of {name} are known only to Spark"
+            return Diagnostic("P370", message, None, "name them: CREATE MATERIALIZED VIEW name (column, …) AS …")
+        case View():
+            # What is inferred of types serves messages only, and is left out of what is stored.
+            return tuple((column, None) for column in relation.column_names)
+        case _:
+            assert_never(relation)
+
+
 def _meaning(snapshot: Snapshot, key: str) -> str:
     """See the module."""
     program = snapshot.program
     found: set[str] = set()
-    waiting = [f"view:{key}" if key in program.views else f"table:{key}"]
+    waiting = [_fingerprint_key(program, key)]
     while waiting:
         one = waiting.pop()
         if one in found:
@@ -92,6 +86,5 @@ def _meaning(snapshot: Snapshot, key: str) -> str:
 
 
 def _fingerprint_key(program: Program, key: str) -> str:
-    if key in program.tables:
-        return f"table:{key}"
-    return f"view:{key}" if key in program.views else f"foreign:{key}"
+    relation = program.relations.get(key)
+    return f"foreign:{key}" if relation is None else f"{relation.relation_kind}:{key}"

@@ -25,8 +25,7 @@ class Outline:
 def outline_of(snapshot: "Snapshot") -> Outline:
     """The outline of a snapshot."""
     program = snapshot.program
-    names = [table.name for table in program.tables.values()]
-    names += [view.name for view in program.views.values() if view.kind.value != "local"]
+    names = [relation.name for relation in program.relations.values() if not relation.is_local]
     connectors = [(one.qualified_name, one.direction.value) for one in program.connectors.values()]
     return Outline(
         snapshot.digest,
