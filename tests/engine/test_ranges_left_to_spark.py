@@ -8,10 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
 from reconciler.base.errors import EngineError
+from reconciler.delta.arrow_rows import plain_table
+from reconciler.delta.arrow_writes import append
 from reconciler.delta.tables import create_table, table_version
 from reconciler.engine.arrow.ingest import ingest
 from reconciler.engine.arrow.ingest.files import MOST_BYTES
@@ -186,6 +189,21 @@ def test_deletes_without_a_key_are_left(tmp_path: Path) -> None:
     assert ingest(one) is None
     assert ingest(with_target(append_only=True)(replace(one, target=replace(one.target, primary_key=("id",))))) is None
     assert ingest(replace(one, target=replace(one.target, primary_key=("id",)))) is not None
+
+
+def test_a_key_that_is_no_text_leaves_the_range(tmp_path: Path) -> None:
+    """A statement can bring any bytes into a table: `CAST(X'ff' AS STRING)`."""
+    columns = (COLUMNS[0], ColumnType("name", "STRING", nullable=False))
+    target = TableTarget("t", str(tmp_path / "t"), columns, ("id", "name"))
+    create_table(target.location, columns, Transaction("create", 1))
+    table = plain_table(target.location)
+    assert table is not None
+    names = pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xff"]).buffers())
+    append(table, pa.table({"id": [1], "name": names}), Transaction("insert", 1))
+    one = with_target(columns=columns, primary_key=("id", "name"))(ingestion(tmp_path, '{"id": 1, "name": "a"}'))
+
+    assert ingest(one) is None
+    assert version(one) == 1
 
 
 def test_a_table_with_a_key_is_kept_in_few_files(tmp_path: Path) -> None:

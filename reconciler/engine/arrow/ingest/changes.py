@@ -153,7 +153,7 @@ def _find(table: PlainTable, target: TableTarget, keys: Iterable[Row]) -> _Found
         columns = [_comparable(rows.column(name)) for name in names]
         firsts = pyarrow.array(sorted({key[0] for key in wanted}), columns[0].type)
         likely = compute.indices_nonzero(compute.is_in(columns[0], value_set=firsts))
-        parts = zip(*(column.take(likely).to_pylist() for column in columns), strict=True)
+        parts = zip(*(_plain_values(column.take(likely)) for column in columns), strict=True)
         found = {place: key for place, key in zip(likely.to_pylist(), parts, strict=True) if key in wanted}
         if not found and len(table.files) <= _MOST_FILES_WITH_KEY:
             continue
@@ -173,6 +173,15 @@ def _comparable(column: Any) -> Any:
     if types.is_date32(column.type):
         return column.cast(pyarrow.int32())
     return column.cast(pyarrow.int64()) if types.is_timestamp(column.type) else column
+
+
+def _plain_values(column: Any) -> list[Any]:
+    try:
+        found: list[Any] = column.to_pylist()
+    except UnicodeDecodeError:
+        # Nobody has checked what came in by other ways.
+        raise NotSure("a text that is no UTF-8") from None
+    return found
 
 
 def as_arrow(rows: Sequence[Row], table: PlainTable) -> "pyarrow.Table":
