@@ -1,12 +1,13 @@
 """Rows of small tables that are held in this process: what a table is made of, version by version."""
 
+import gc
 import shutil
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from reconciler.delta.arrow_rows import plain_table
+from reconciler.delta.arrow_rows import PlainTable, plain_table
 from reconciler.delta.arrow_tables import put_table
 from reconciler.delta.arrow_writes import append
 from reconciler.engine.spark import held_rows
@@ -71,6 +72,17 @@ def test_what_is_not_small_or_not_there_is_not_held(place: str, tmp_path: Path) 
 
     assert HeldRows().of(place, 1) is None
     assert HeldRows().of(str(tmp_path / "nothing"), 0) is None
+
+
+def test_of_a_table_that_is_not_small_nothing_is_kept(place: str) -> None:
+    """What its log says may take megabytes, and each step brings another version."""
+    add(place, 1, *range(held_rows.MOST_ROWS))
+    held = HeldRows()
+
+    assert [held.of(place, 1), held.of(place, 1)] == [None, None]
+    gc.collect()
+    assert [one for one in gc.get_objects() if isinstance(one, PlainTable) and one.location == place] == []
+    assert ids(held, place, 0) == [1, 2]
 
 
 def test_what_is_held_is_bounded_and_what_went_is_read_again(place: str) -> None:

@@ -4,7 +4,7 @@ Rules:
 - Small is what Delta's log says to be: few files, few bytes, few rows. What is held of all tables is bounded, too; what was
   used longest ago goes first.
 - A data file never changes, and its name is its own. A version of a table on a disk is told again by its entry in the log:
-  the same file, of the same size and time. Else the log is read.
+  the same file, of the same size and time. Else the log is read. Of a table that is not small only that is remembered.
 - None, wherever a table is not surely read as Spark reads it (`delta.arrow_rows`).
 """
 
@@ -47,7 +47,7 @@ class HeldRows:
         self._most = most_held
         self._files: OrderedDict[tuple[str, str, str], pa.Table] = OrderedDict()
         self._bytes = 0
-        self._versions: OrderedDict[tuple[str, int], tuple[_Entry, PlainTable]] = OrderedDict()
+        self._versions: OrderedDict[tuple[str, int], tuple[_Entry, PlainTable | None]] = OrderedDict()
         self._lock = Lock()
 
     @property
@@ -60,7 +60,7 @@ class HeldRows:
         import pyarrow as pa
 
         table = self._table(location, version)
-        if table is None or not _is_small(table):
+        if table is None:
             return None
         columns = canonical_json(table.schema)
         parts = []
@@ -77,14 +77,17 @@ class HeldRows:
         return None if rows is None or rows.nbytes > _LARGEST or rows.num_rows > MOST_ROWS else Held(table.schema, rows)
 
     def _table(self, location: str, version: int) -> PlainTable | None:
+        """The table at a version, where it is small and plain."""
         key, entry = (location, version), _entry(location, version)
         with self._lock:
             known = self._versions.get(key)
             if known is not None and known[0] == entry:
                 self._versions.move_to_end(key)
                 return known[1]
-        table = plain_table(location, version)
-        if table is not None and entry is not None:
+        found = plain_table(location, version)
+        # What the log says of a table of many files takes megabytes: of one that is not small nothing else is kept.
+        table = found if found is not None and _is_small(found) else None
+        if entry is not None:
             with self._lock:
                 self._versions[key] = (entry, table)
                 while len(self._versions) > _VERSIONS:
