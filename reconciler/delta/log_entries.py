@@ -18,9 +18,10 @@ from typing import Final
 from uuid import uuid4
 
 from reconciler.base.digest import JsonObject
-from reconciler.base.errors import RegistryConflict, RegistryError
+from reconciler.base.errors import ReconcileError, RegistryError
 from reconciler.delta.objects import put_new_object, read_objects
 from reconciler.delta.opening import is_local, local_path, open_table
+from reconciler.delta.writing import writing
 
 _EVERY: Final = 10
 _INTERVAL: Final = "delta.checkpointInterval"
@@ -50,12 +51,11 @@ def put_entry(location: str, version: int, information: JsonObject, actions: Ite
 
 def after_commit(location: str, version: int, settings: dict[str, str]) -> None:
     """What is due after the commit of a version: a checkpoint, and old entries go. `settings` are the table's."""
-    from deltalake.exceptions import DeltaError
-
     interval = settings.get(_INTERVAL, "")
-    if not version or version % (int(interval) if interval.isdigit() and int(interval) else _EVERY):
+    if not version or version % (int(interval) if interval.isdecimal() and int(interval) else _EVERY):
         return
-    with suppress(DeltaError, RegistryError, RegistryConflict, OSError):
+    # Where a panic of deltalake is an error, too.
+    with suppress(ReconcileError), writing(location, version, conflict=None):
         table = open_table(location, version)
         if table is not None:
             table.create_checkpoint()

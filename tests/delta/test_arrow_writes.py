@@ -182,6 +182,15 @@ def test_checkpoints_follow(table: Path) -> None:
     assert opened(table).opened.transaction_version("us") == 12
 
 
+@pytest.mark.parametrize("interval", ["0", "-1", "", "every", "\u00b2", "9" * 40])
+def test_an_interval_that_is_none_refuses_no_commit(interval: str, table: Path) -> None:
+    opened(table).opened.alter.set_table_properties({"delta.checkpointInterval": interval}, raise_if_not_exists=False)
+    for number in range(3, 12):
+        append(opened(table), rows(number), sent(number))
+
+    assert held(table) == sorted([1, 2, 3, *range(3, 12)], key=repr)
+
+
 OLD = {"minReaderVersion": 1, "minWriterVersion": 2}
 
 
