@@ -112,14 +112,17 @@ def main(steps: int, views: int, results: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         few, ratios = _few(Path(scratch) / "few", steps)
         many, more = _many(Path(scratch) / "many", steps, views)
-    ratios += more
+    tell(results, [*ratios, *more], {"steps": steps}, {"two_views": few, "many_views": many})
+
+
+def tell(results: Path, ratios: list[Ratio], setting: Mapping[str, int], measured: Mapping[str, Any]) -> None:
+    """Show the ratios, and write them as JSON with what was measured, and in which setting."""
     for ratio in ratios:
         click.echo(f"{ratio.name:<60}{ratio.value:>8.2f}  at most {ratio.target:g}: {'met' if ratio.is_met else 'MISSED'}")
     document = {
-        "steps": steps,
+        **setting,
         "python": ".".join(str(part) for part in sys.version_info[:3]),
-        "two_views": few,
-        "many_views": many,
+        **measured,
         "ratios": [{**asdict(one), "value": round(one.value, 3), "met": one.is_met} for one in ratios],
     }
     results.parent.mkdir(parents=True, exist_ok=True)

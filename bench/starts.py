@@ -18,7 +18,6 @@ import json
 import shutil
 import sys
 import tempfile
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -28,7 +27,7 @@ import click
 
 from bench.measure import Cost, measure
 from bench.plan import ROOT, Ratio
-from bench.small_steps import Steps
+from bench.small_steps import Steps, tell
 from bench.steps import write_pipeline, write_step
 from reconciler import Project
 
@@ -73,18 +72,7 @@ def main(runs: int, results: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         commands, ratios = _commands(Path(scratch) / "commands", runs)
         steps, more = _first_steps(Path(scratch) / "steps", runs)
-    ratios += more
-    for ratio in ratios:
-        click.echo(f"{ratio.name:<60}{ratio.value:>8.2f}  at most {ratio.target:g}: {'met' if ratio.is_met else 'MISSED'}")
-    document = {
-        "runs": runs,
-        "python": ".".join(str(part) for part in sys.version_info[:3]),
-        "commands": commands,
-        "first_steps": steps,
-        "ratios": [{**asdict(one), "value": round(one.value, 3), "met": one.is_met} for one in ratios],
-    }
-    results.parent.mkdir(parents=True, exist_ok=True)
-    results.write_text(json.dumps(document, indent=2) + "\n")
+    tell(results, [*ratios, *more], {"runs": runs}, {"commands": commands, "first_steps": steps})
 
 
 def _commands(root: Path, runs: int) -> tuple[dict[str, Any], list[Ratio]]:
