@@ -1,7 +1,7 @@
 """Rows held as Arrow written to Delta tables in this process: one commit a call, on the version that the table was read at.
 
-- `append` adds rows, `rewrite` takes some out and adds others, `overwrite` replaces all, `create` makes a table. Rows are
-  taken out by writing anew those files that hold any of them, and no others.
+- `append` adds rows, `rewrite` takes some out and adds others, `overwrite` replaces all, `create` makes a table, `put_table`
+  one in a staging folder. Rows are taken out by writing anew those files that hold any of them, and no others.
 - A commit carries its transaction and what it says of itself (`userMetadata`). A table that has the transaction is left as
   it is; one that has a later one, or that somebody else wrote meanwhile, is a conflict (RegistryConflict, G605), and
   nothing is written. What the system refuses is RegistryError (G607); then nothing is written either, unless the commit
@@ -25,7 +25,7 @@ from uuid import uuid4
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.base.version import __version__
-from reconciler.delta.arrow_rows import PlainTable, StoredFile
+from reconciler.delta.arrow_rows import PlainTable, StoredFile, arrow_schema
 from reconciler.delta.arrow_statistics import statistics_text
 from reconciler.delta.log_entries import after_commit, put_entry
 from reconciler.delta.objects import put_object, remove_objects
@@ -36,6 +36,7 @@ from reconciler.engine.stored import Transaction
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from deltalake import DeltaTable
 
 _FEATURES: Final = frozenset({"timestampNtz", "invariants", "appendOnly"})
 _SETTINGS: Final = frozenset(
@@ -46,6 +47,15 @@ _SETTINGS: Final = frozenset(
         "delta.logRetentionDuration",
     }
 )
+_PLAIN: Final[JsonObject] = {"minReaderVersion": 1, "minWriterVersion": 2}
+_WITHOUT_ZONES: Final[JsonObject] = {
+    "minReaderVersion": 3,
+    "minWriterVersion": 7,
+    "readerFeatures": ["timestampNtz"],
+    "writerFeatures": ["timestampNtz", "invariants", "appendOnly"],
+}
+"""What tables ask of readers and writers: of most columns nothing, and of TIMESTAMP_NTZ what Spark says of it."""
+
 _CALENDAR: Final = {"org.apache.spark.version": "3.0.0"}
 """By this readers know that days before 1582 count in the calendar of today. Spark asks no more than for 3 or later; where
 it is missing, some versions read no such day."""
@@ -122,10 +132,28 @@ def create(
     ValueError for a schema that needs a feature of Delta."""
     if needs_features(schema):
         raise ValueError(f"a table with these columns needs a feature of Delta: {json.dumps(schema)}")
+    return _create(location, schema, rows, transaction, commit)
+
+
+def put_table(location: str, schema: JsonObject, rows: "pa.Table") -> None:
+    """Make a table that nobody sees yet, as Spark writes one to a staging folder: one commit, version 0, whose columns may
+    all be NULL, with the features that they need, and no transaction. `schema` is Delta's, all of whose types are known, and
+    the rows have its columns."""
+    columns = all_nullable(schema)
+    _create(location, columns, rows.cast(arrow_schema(columns)), None)
+
+
+def _create(
+    location: str,
+    schema: JsonObject,
+    rows: "pa.Table",
+    transaction: Transaction | None,
+    commit: JsonObject | None = None,
+) -> int:
     said = _information("WRITE", {"mode": "ErrorIfExists", "partitionBy": "[]"}, commit, is_blind=True)
     first: list[JsonObject] = [
         {"metaData": _as_metadata(str(uuid4()), schema, {}, _now())},
-        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        {"protocol": _WITHOUT_ZONES if needs_features(schema) else _PLAIN},
     ]
     return _Write(location, None, transaction).commit(said, rows, (), first)
 
@@ -135,30 +163,27 @@ def needs_features(schema: JsonObject) -> bool:
     return '"timestamp_ntz"' in json.dumps(schema)
 
 
-def all_nullable(schema: JsonObject) -> JsonObject:
-    """Delta's schema such that NULL may stand everywhere, as Spark gives it to tables that it makes of rows."""
-    found: JsonObject = _nullable(schema)
-    return found
-
-
-def _nullable(kind: Any) -> Any:
+def all_nullable(kind: Any) -> Any:
+    """Delta's schema, or a type, such that NULL may stand everywhere, as Spark gives it to tables that it makes of rows."""
     if not isinstance(kind, dict):
         return kind
     match kind["type"]:
         case "struct":
-            fields = [{**field, "type": _nullable(field["type"]), "nullable": True} for field in kind["fields"]]
+            fields = [{**field, "type": all_nullable(field["type"]), "nullable": True} for field in kind["fields"]]
             return {**kind, "fields": fields}
         case "array":
-            return {**kind, "elementType": _nullable(kind["elementType"]), "containsNull": True}
+            return {**kind, "elementType": all_nullable(kind["elementType"]), "containsNull": True}
+        case "map":
+            key, value = all_nullable(kind["keyType"]), all_nullable(kind["valueType"])
+            return {**kind, "keyType": key, "valueType": value, "valueContainsNull": True}
         case _:
-            parts = {name: _nullable(kind[name]) for name in ("keyType", "valueType")}
-            return {**kind, **parts, "valueContainsNull": True}
+            return kind
 
 
 class _Write:
-    """One commit to a table; None: there is none yet."""
+    """One commit to a table; None: there is none yet. One without a transaction is made once, or not."""
 
-    def __init__(self, location: str, table: PlainTable | None, transaction: Transaction) -> None:
+    def __init__(self, location: str, table: PlainTable | None, transaction: Transaction | None) -> None:
         self._location = location
         self._table = table
         self._transaction = transaction
@@ -167,7 +192,7 @@ class _Write:
         self, said: JsonObject, rows: "pa.Table", gone: tuple[StoredFile, ...], first: Sequence[JsonObject] = ()
     ) -> int:
         """Add rows and remove files; `first` are actions before that. Returns the version that did it."""
-        if self._table is not None and has_transaction(self._table.opened, self._transaction):
+        if self._table is not None and self._is_done(self._table.opened):
             return self._table.version
         expected = None if self._table is None else self._table.version
         version = 0 if expected is None else expected + 1
@@ -180,9 +205,8 @@ class _Write:
                 "operationMetrics": _metrics(rows, added, gone, said.get("operationMetrics", {})),
                 "engineInfo": f"reconcile/{__version__}",
             }
-            transaction = {"appId": self._transaction.application, "version": self._transaction.version}
             adds = [] if added is None else [{"add": added}]
-            actions = [{"txn": {**transaction, "lastUpdated": _now()}}, *first, *adds, *map(_removed, gone)]
+            actions = [*self._marks(), *first, *adds, *map(_removed, gone)]
             # Where there is no answer the commit may stand: then its file stays, too.
             is_done = put_entry(self._location, version, information, actions)
         if not is_done:
@@ -196,9 +220,18 @@ class _Write:
             with suppress(RegistryError):
                 remove_objects(self._location, [added["path"]])
         table = open_table(self._location)
-        if table is not None and has_transaction(table, self._transaction):
+        if table is not None and self._is_done(table):
             return int(table.version())
         raise RegistryConflict("G605", f"another process wrote {self._location} meanwhile")
+
+    def _is_done(self, table: "DeltaTable") -> bool:
+        return self._transaction is not None and has_transaction(table, self._transaction)
+
+    def _marks(self) -> list[JsonObject]:
+        if self._transaction is None:
+            return []
+        transaction = {"appId": self._transaction.application, "version": self._transaction.version}
+        return [{"txn": {**transaction, "lastUpdated": _now()}}]
 
     def _put_file(self, rows: "pa.Table") -> JsonObject:
         """Write a data file; what the log is to say of it."""

@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 from reconciler.delta.arrow_rows import PlainTable, plain_table
-from reconciler.delta.arrow_tables import put_table
-from reconciler.delta.arrow_writes import append
+from reconciler.delta.arrow_writes import append, put_table
 from reconciler.engine.spark import held_rows
 from reconciler.engine.spark.held_rows import HeldRows
 from reconciler.engine.stored import Transaction

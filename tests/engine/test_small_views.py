@@ -13,7 +13,7 @@ import pytest
 
 from reconciler.base.errors import EngineError
 from reconciler.delta.arrow_rows import arrow_schema, plain_table, rows_of
-from reconciler.delta.arrow_tables import put_table
+from reconciler.delta.arrow_writes import put_table
 from reconciler.delta.publishing import publish
 from reconciler.engine.protocol import (
     Built,

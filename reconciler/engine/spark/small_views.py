@@ -1,6 +1,6 @@
 """A view of few rows, without what Spark takes around its query: Spark gets the rows of small tables from this process
 (`held_rows`), computes the query in one job, and its rows go to the staging folder as Spark would write them
-(`delta.arrow_tables`).
+(`delta.arrow_writes`).
 
 It gives nothing (None) wherever it is not surely the same that Spark does by itself; then Spark does it by itself:
 
@@ -29,8 +29,7 @@ from pyspark.sql import DataFrame, SparkSession
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import Declared, EngineError, RegistryError
 from reconciler.delta.arrow_rows import is_known_schema
-from reconciler.delta.arrow_tables import put_table, without_requirements
-from reconciler.delta.arrow_writes import can_be_committed_to
+from reconciler.delta.arrow_writes import all_nullable, can_be_committed_to, put_table
 from reconciler.delta.objects import can_be_listed
 from reconciler.engine.protocol import Built, InlineSource, PythonModule, StoredSource, ViewBuild
 from reconciler.engine.spark.commit_log import built_from, read_commit
@@ -174,7 +173,7 @@ def _frames(held: Mapping[StoredSource, Held] | None) -> Any:
 
 def _schema_of(frame: DataFrame, wanted: ViewBuild) -> JsonObject | None:
     """The columns of the result as Delta has them; None where they are not known, or its values depend on places."""
-    schema: JsonObject = without_requirements(frame.schema.jsonValue())
+    schema: JsonObject = all_nullable(frame.schema.jsonValue())
     if not is_known_schema(schema) or not _has_plain_names(schema):
         return None
     undeclared = (
