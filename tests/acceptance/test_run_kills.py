@@ -2,12 +2,14 @@
 itself: what is there then is what an undisturbed run leaves.
 
 Fifty kills in the slow suite; one in every run of the tests stands in `test_run_crashes_on_spark`, with what starts alike:
-there the run that goes on is that of the tests' own process.
+there the run that goes on is that of the tests' own process. The slow suite also stops ten runs with SIGSTOP, lets a second
+run take over once their lease has expired, and lets the first go on: what is there then is the same.
 The moments are fractions, from a seed, of the time that an undisturbed run works; they count from its first effect, because
 most of a short process is the start of its JVM. A run that ends before its moment is checked; then another copy is run until
 all kills have landed.
 """
 
+import os
 import random
 import shutil
 import signal
@@ -24,6 +26,7 @@ from tests.acceptance.river import PIPELINE, OnSpark, assert_settled, contents, 
 pytestmark = pytest.mark.spark
 
 LONGEST_RUN = 600
+LEASE_SECONDS = 8
 COMMAND = [sys.executable, "-c", "from reconciler.cli.main import main; main()", "run", PIPELINE, "--once", "--repo"]
 
 
@@ -46,7 +49,9 @@ def left_by(root: Path, start: OnSpark, begin: int) -> dict[str, Any]:
 
 def start_run(root: Path) -> "subprocess.Popen[bytes]":
     with (root / "run.log").open("ab") as log:
-        return subprocess.Popen([*COMMAND, str(root)], stdout=log, stderr=log)
+        env = {**os.environ, "RECONCILE_LEASE_SECONDS": str(LEASE_SECONDS)}
+        # In a session of its own: what is stopped goes on by itself when the shell that started its process group ends.
+        return subprocess.Popen([*COMMAND, str(root)], stdout=log, stderr=log, env=env, start_new_session=True)
 
 
 def effects(root: Path) -> frozenset[str]:
@@ -115,4 +120,50 @@ def ended_by_itself(root: Path, kill_after: float | None) -> bool:
     if code == -signal.SIGKILL:
         return False
     assert code == 0, (root / "run.log").read_text()
+    return True
+
+
+@pytest.mark.slow
+def test_ten_runs_that_are_stopped_taken_over_and_come_back_leave_what_an_undisturbed_run_does(
+    river_on_spark: OnSpark, tmp_path: Path
+) -> None:
+    measured = measure(river_on_spark, tmp_path / "undisturbed")
+    chance, stopped, copies = random.Random(10), 0, 0
+    while stopped < 10:
+        copies += 1
+        assert copies <= 30, "runs end before they are stopped"
+        root = tmp_path / f"river-{copies}"
+        shutil.copytree(measured.start.root, root)
+        begin = len(measured.start.messages())
+        if is_taken_over(root, chance.random() * measured.seconds):
+            stopped += 1
+            assert left_by(root, measured.start, begin) == measured.left
+        shutil.rmtree(root)
+
+
+def is_taken_over(root: Path, stop_after: float) -> bool:
+    """Start the run, stop it so long after its first effect, and let it go on when another run has ended; False where it
+    ended before its moment. What it says in the end is that it holds the lease no more."""
+    before = effects(root)
+    process = start_run(root)
+    try:
+        wait_for_effect(process, root, before)
+        try:
+            process.wait(stop_after)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGSTOP)
+        else:
+            return False
+        time.sleep(LEASE_SECONDS + 1)
+        said = (root / "run.log").stat().st_size
+        assert ended_by_itself(root, None)
+        between = (root / "run.log").stat().st_size
+        assert between > said, "the second run says what it did"
+        process.send_signal(signal.SIGCONT)
+        code = process.wait(LONGEST_RUN)
+        # A run that was stopped after the last thing it writes under the lease has nothing left to lose.
+        assert code == 0 or "A503" in (root / "run.log").read_text()[between:], (root / "run.log").read_text()
+    finally:
+        process.kill()
+        process.wait()
     return True

@@ -379,6 +379,26 @@ def _function(one: _Maker) -> tuple[str, Columns]:
     return f"SELECT x.{c} AS o0, max({f}(y.o1)) AS o1 FROM {joined} GROUP BY x.{c}", ("o0", "o1")
 
 
+def _first(one: _Maker) -> tuple[str, Columns]:
+    """The first rows of an order, and what hands an order on: Spark keeps that of a view or of parentheses. All columns
+    decide the order, so that equal rows are all that a LIMIT can choose between."""
+    r = one.relation()
+    c, d, b = one.number(r), one.number(r), one.any_name()
+    order = f"{one.chance.choice(['o0', 'o0 DESC', 'o1', b])}, o0, o1"
+    shape = one.chance.randrange(6)
+    if shape == 0:
+        return f"SELECT * FROM {r} LIMIT {one.chance.choice('123')}", one.relations[r]
+    if shape == 1:
+        return f"SELECT {c} AS o0, {d} AS o1 FROM {r} ORDER BY {order}", ("o0", "o1")
+    if shape == 2:
+        return f"SELECT {c} AS o0, {d} AS o1 FROM {r} ORDER BY {order} LIMIT 2", ("o0", "o1")
+    if shape == 3:
+        return f"(SELECT {c} AS o0, {d} AS o1 FROM {r}) ORDER BY {order} LIMIT 2", ("o0", "o1")
+    if shape == 4:
+        return f"SELECT o0 FROM (SELECT {c} AS o0, {d} AS o1 FROM {r} ORDER BY {order}) AS y LIMIT 2", ("o0",)
+    return f"SELECT first({c}) AS o0, collect_list({d}) AS o1 FROM (SELECT * FROM {r} ORDER BY {c}, {d}) AS y", ("o0",)
+
+
 _Make = Callable[[_Maker], tuple[str, Columns]]
 _PLAIN: Final[tuple[_Make, ...]] = (
     *(_star, _natural, _natural, _natural_count, _using, _qualified_star, _union_all, _correlated, _with, _plain_items),
@@ -386,7 +406,7 @@ _PLAIN: Final[tuple[_Make, ...]] = (
 )
 _OF_SPARK: Final[tuple[_Make, ...]] = (
     *(_except, _pivot, _unpivot, _generator, _generator, _lateral, _by_name, _struct, _access, _alias, _function, _function),
-    *(_natural, _using),
+    *(_natural, _using, _first, _first),
 )
 
 
