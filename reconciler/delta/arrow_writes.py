@@ -158,9 +158,12 @@ def _create(
     return _Write(location, None, transaction).commit(said, rows, (), first)
 
 
-def needs_features(schema: JsonObject) -> bool:
-    """Whether a table with such columns lists features of Delta."""
-    return '"timestamp_ntz"' in json.dumps(schema)
+def needs_features(kind: Any) -> bool:
+    """Whether a table with such columns lists features of Delta: of Delta's schema, or a type."""
+    if not isinstance(kind, dict):
+        return bool(kind == "timestamp_ntz")
+    within = [field["type"] for field in kind.get("fields", ())]
+    return any(map(needs_features, [*within, *(kind.get(part) for part in ("elementType", "keyType", "valueType"))]))
 
 
 def all_nullable(kind: Any) -> Any:

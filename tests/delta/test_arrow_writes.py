@@ -14,7 +14,16 @@ from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.delta import arrow_writes
 from reconciler.delta.arrow_rows import PlainTable, plain_table, rows_of
 from reconciler.delta.arrow_statistics import statistics_text
-from reconciler.delta.arrow_writes import append, create, is_writable, overwrite, parquet_of, rewrite
+from reconciler.delta.arrow_writes import (
+    append,
+    create,
+    is_writable,
+    needs_features,
+    overwrite,
+    parquet_of,
+    put_table,
+    rewrite,
+)
 from reconciler.delta.log_entries import put_entry
 from reconciler.delta.tables import statistics
 from reconciler.engine.stored import Transaction
@@ -257,6 +266,37 @@ def test_a_schema_that_needs_a_feature_is_refused(tmp_path: Path, table: Path) -
         create(str(tmp_path / "u"), schema, none, sent(1))
     with pytest.raises(ValueError, match="feature"):
         overwrite(opened(table), schema, none, sent(3))
+
+
+NTZ = "timestamp_ntz"
+
+
+def test_a_name_or_a_comment_is_no_feature(tmp_path: Path) -> None:
+    """A column is named as its type is, before it has that type."""
+    named = {"type": "struct", "fields": [{"name": NTZ, "type": "string", "nullable": True, "metadata": {"comment": NTZ}}]}
+    typed = {"type": "struct", "fields": [{**named["fields"][0], "type": NTZ}]}
+    place = tmp_path / "t"
+    create(str(place), named, pa.table({NTZ: ["x"]}), sent(1))
+
+    with pytest.raises(ValueError, match="feature"):
+        overwrite(opened(place), typed, pa.table({NTZ: pa.array([1], pa.timestamp("us"))}), sent(2))
+    put_table(str(tmp_path / "u"), named, pa.table({NTZ: ["x"]}))
+    assert entry(tmp_path / "u", 0)["protocol"] == OLD
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        NTZ,
+        {"type": "array", "elementType": {"type": "map", "keyType": "long", "valueType": NTZ, "valueContainsNull": True}},
+        {"type": "map", "keyType": NTZ, "valueType": "long", "valueContainsNull": True},
+        {"type": "struct", "fields": [{"name": "x", "type": NTZ, "nullable": True, "metadata": {}}]},
+    ],
+)
+def test_features_are_needed_at_any_depth(kind: Any) -> None:
+    schema = {"type": "struct", "fields": [*SCHEMA["fields"], {"name": "b", "type": kind, "nullable": True, "metadata": {}}]}
+    assert needs_features(schema)
+    assert not needs_features(SCHEMA)
 
 
 def test_files_say_nothing_of_the_largest_double() -> None:
