@@ -11,7 +11,7 @@ What is not on a list here is not read (None), and an engine reads it: unknown m
   give its type. A column that a file lacks is NULL in it. Days and moments count in the calendar of today, as Spark takes
   them where no file says otherwise.
 
-Nor is a file read whose rows take much memory, which its size does not tell.
+Nor are files read whose rows take much memory, which their sizes do not tell.
 
 Values are those that are stored. Moments are whole microseconds from 1970, in any year that fits; never make Python's
 `datetime` of them, which lacks most years. Texts are bytes that nobody has checked to be UTF-8.
@@ -19,7 +19,7 @@ Values are those that are stored. Moments are whole microseconds from 1970, in a
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -42,7 +42,7 @@ _SAID_BY_SPARK: Final = frozenset({_SPARK_VERSION, b"org.apache.spark.sql.parque
 _SAID_BY_OTHERS: Final = frozenset({b"ARROW:schema"})
 _WRITERS: Final = ("delta-rs version ", "parquet-rs version ", "parquet-cpp-arrow version ")
 _MOST_IN_MEMORY: Final = 256_000_000
-"""So many bytes may the rows of a file take: less than the process of a run has by far."""
+"""So many bytes may rows take that are read at once: less than the process of a run has by far."""
 
 _OF_A_VALUE: Final = 16
 _WHOLE: Final = frozenset({"PLAIN", "RLE", "BIT_PACKED"})
@@ -103,21 +103,29 @@ def plain_table(location: str, version: int | None = None) -> PlainTable | None:
 
 def rows_of(table: PlainTable, files: Iterable[StoredFile] | None = None) -> "pa.Table | None":
     """The rows of these of its files (default: all), in the table's columns. None where one is gone, can't be read, or is
-    not surely read right."""
+    not surely read right, and where the rows of all take much memory."""
+    import pyarrow as pa
+
+    parts = rows_by_file(table, table.files if files is None else tuple(files))
+    return None if parts is None else pa.concat_tables([arrow_schema(table.schema).empty_table(), *parts])
+
+
+def rows_by_file(table: PlainTable, files: Sequence[StoredFile]) -> "list[pa.Table] | None":
+    """The rows of each of these files, as `rows_of` reads them."""
     import pyarrow as pa
 
     wanted = arrow_schema(table.schema)
-    chosen = table.files if files is None else tuple(files)
-    parts = []
+    parts, held = [], 0
     try:
-        for text in read_objects(table.location, [file.path for file in chosen]):
+        for text in read_objects(table.location, [file.path for file in files]):
             part = _rows(text, wanted)
-            if part is None:
+            held += 0 if part is None else part.nbytes
+            if part is None or held > _MOST_IN_MEMORY:
                 return None
             parts.append(part)
     except (RegistryError, OSError, pa.ArrowException):
         return None
-    return pa.concat_tables([wanted.empty_table(), *parts])
+    return parts
 
 
 def arrow_schema(schema: JsonObject) -> "pa.Schema":

@@ -222,6 +222,22 @@ def test_a_small_file_of_large_rows_is_not_read(tmp_path: Path) -> None:
     assert rows_of(plain_table(str(tmp_path / "u"))) is None
 
 
+def test_small_files_of_large_rows_are_not_read_together(tmp_path: Path) -> None:
+    """Three times 90 MB in memory."""
+    place = tmp_path / "t"
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * 900, pa.int32()), pa.array(["x" * 100_000]))
+    for number in range(3):
+        stored(place, pa.table({"a": pa.array([str(number)])}), mode="append")
+    for file in place.glob("*.parquet"):
+        pyarrow.parquet.write_table(pa.table({"a": text}), file, store_schema=False)
+
+    table = plain_table(str(place))
+
+    assert table is not None
+    assert len(rows_of(table, table.files[:2])) == 1800
+    assert rows_of(table) is None
+
+
 def test_columns_in_another_letter_case_are_not_read(tmp_path: Path) -> None:
     place = tmp_path / "t"
     add = {"path": "a.parquet", "partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": True}

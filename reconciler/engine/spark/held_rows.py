@@ -63,7 +63,7 @@ class HeldRows:
         if table is None:
             return None
         columns = canonical_json(table.schema)
-        parts = []
+        parts, size = [], 0
         for file in table.files:
             key = (location, file.path, columns)
             part = self._known(key)
@@ -72,9 +72,12 @@ class HeldRows:
                 if part is None:
                     return None
                 self._keep(key, part)
+            size += part.nbytes
+            if size > _LARGEST:
+                return None
             parts.append(part)
         rows = pa.concat_tables(parts) if parts else rows_of(table)
-        return None if rows is None or rows.nbytes > _LARGEST or rows.num_rows > MOST_ROWS else Held(table.schema, rows)
+        return None if rows is None or rows.num_rows > MOST_ROWS else Held(table.schema, rows)
 
     def _table(self, location: str, version: int) -> PlainTable | None:
         """The table at a version, where it is small and plain."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import RegistryError
 from reconciler.base.names import fold
-from reconciler.delta.arrow_rows import PlainTable, arrow_schema, plain_table, rows_of
+from reconciler.delta.arrow_rows import PlainTable, arrow_schema, plain_table, rows_by_file, rows_of
 from reconciler.delta.arrow_writes import all_nullable, append, create, is_writable, needs_features, overwrite, rewrite
 from reconciler.delta.commits import said_with
 from reconciler.engine.arrow.emit.changes import Changes, changes, is_small, shape
@@ -159,19 +159,18 @@ def _staying(sink: PlainTable, going: "pa.Table", copies: Sequence[int]) -> "dic
 
     if not is_small(sink.files):
         return None
-    files = [(file.path, rows_of(sink, [file])) for file in sink.files]
-    held = [rows for _, rows in files if rows is not None]
-    if len(held) < len(files):
+    held = rows_by_file(sink, sink.files)
+    if held is None:
         return None
     ids, *of_files = row_ids([going, *held])
     left = dict(zip(ids.to_pylist(), copies, strict=True))
     staying = {}
-    for (path, _), rows, here in zip(files, held, of_files, strict=True):
+    for file, rows, here in zip(sink.files, held, of_files, strict=True):
         taken = set()
         for index in compute.indices_nonzero(compute.is_in(here, value_set=ids)).to_pylist():
             if left[here[index].as_py()] > 0:
                 left[here[index].as_py()] -= 1
                 taken.add(index)
         if taken:
-            staying[path] = rows.take(pa.array([at for at in range(rows.num_rows) if at not in taken], pa.int64()))
+            staying[file.path] = rows.take(pa.array([at for at in range(rows.num_rows) if at not in taken], pa.int64()))
     return staying

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.names import fold
-from reconciler.delta.arrow_rows import PlainTable, arrow_schema, plain_table, rows_of
+from reconciler.delta.arrow_rows import PlainTable, arrow_schema, plain_table, rows_by_file
 from reconciler.delta.arrow_writes import append, is_writable, rewrite
 from reconciler.delta.schema import delta_schema
 from reconciler.engine.arrow.ingest.incoming import Change, Incoming, Row
@@ -146,10 +146,11 @@ def _find(table: PlainTable, target: TableTarget, keys: Iterable[Row]) -> _Found
     names = [table.schema["fields"][place]["name"] for place in _key_places(target)]
     there: set[Row] = set()
     staying: dict[str, pyarrow.Table] = {}
-    for file in table.files if wanted else ():
-        rows = rows_of(table, [file])
-        if rows is None:
-            raise NotSure(file.path)
+    files = table.files if wanted else ()
+    held = rows_by_file(table, files)
+    if held is None:
+        raise NotSure("the rows of the table")
+    for file, rows in zip(files, held, strict=True):
         columns = [_comparable(rows.column(name)) for name in names]
         firsts = pyarrow.array(sorted({key[0] for key in wanted}), columns[0].type)
         likely = compute.indices_nonzero(compute.is_in(columns[0], value_set=firsts))
