@@ -47,6 +47,10 @@ _HOW_SPARK_WORKS: Final = (
 """Settings that are not neutral for queries, and have no say in what a write of rows writes that are there: these begin so.
 The time zone is UTC, whatever is set."""
 
+_CLASSES: Final = ("spark.driver.extraClassPath", "spark.driver.userClassPathFirst")
+"""By these a driver may get other classes than those that are known here, as by `spark.jars`. Options of Java set no setting
+of Spark: that is refused (`project.manifest.java_options`)."""
+
 _TELL_SETTINGS: Final = ("PYSPARK_GATEWAY_PORT", "SPARK_CONF_DIR", "HADOOP_CONF_DIR")
 """Variables where Spark has settings from that are not known here."""
 
@@ -111,5 +115,10 @@ class EngineBySize:
             return False
         if self._is_plain is None:
             # Asked once, as Spark asks when it starts: they are read from the registry.
-            self._is_plain = all(is_neutral(name) or name.startswith(_HOW_SPARK_WORKS) for name in self._settings())
+            self._is_plain = all(map(_has_no_say, self._settings()))
         return self._is_plain
+
+
+def _has_no_say(name: str) -> bool:
+    """Whether what is written is the same, whatever is set by that name."""
+    return is_neutral(name) or (name.startswith(_HOW_SPARK_WORKS) and name not in _CLASSES)

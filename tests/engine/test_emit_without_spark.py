@@ -164,9 +164,10 @@ class TestWithoutSpark(EmitContract):
     @pytest.mark.parametrize(
         ("settings", "does"),
         [
-            ({"spark.master": "local[2]", "spark.driver.memory": "4g"}, True),
+            ({"spark.master": "local[2]", "spark.driver.memory": "4g", "spark.driver.extraJavaOptions": "-Xss8m"}, True),
             ({"spark.databricks.delta.properties.defaults.enableChangeDataFeed": "true"}, False),
             ({"spark.delta.logStore.file.impl": "somebody.Else"}, False),
+            ({"spark.driver.extraClassPath": "/opt/another-delta.jar"}, False),
             ({"spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY"}, False),
             ({"unheard": "of"}, False),
         ],

@@ -65,6 +65,4 @@ def is_plain_session(session: SparkSession) -> bool:
 
 
 def _is_of_queries(name: str) -> bool:
-    return name in _OF_QUERIES or (
-        is_neutral(name) and not name.startswith(("spark.databricks.delta.properties", "spark.hadoop"))
-    )
+    return name in _OF_QUERIES or (is_neutral(name) and not name.startswith("spark.hadoop"))
