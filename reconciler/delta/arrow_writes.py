@@ -1,7 +1,8 @@
 """Rows held as Arrow written to Delta tables in this process: one commit a call, on the version that the table was read at.
 
 - `append` adds rows, `rewrite` takes some out and adds others, `overwrite` replaces all, `create` makes a table, `put_table`
-  one in a staging folder. Rows are taken out by writing anew those files that hold any of them, and no others.
+  one in a staging folder; `put_together` makes one file of some. Rows are taken out by writing anew those files that hold
+  any of them, and no others.
 - A commit carries its transaction and what it says of itself (`userMetadata`). A table that has the transaction is left as
   it is; one that has a later one, or that somebody else wrote meanwhile, is a conflict (RegistryConflict, G605), and
   nothing is written. What the system refuses is RegistryError (G607); then nothing is written either, unless the commit
@@ -158,6 +159,21 @@ def _create(
     return _Write(location, None, transaction).commit(said, rows, (), first)
 
 
+def put_together(
+    table: PlainTable,
+    files: Sequence[StoredFile],
+    rows: "Sequence[pa.Table]",
+    transaction: Transaction,
+    commit: JsonObject | None = None,
+) -> int:
+    """Make one file of these, whose rows are given, in a commit that changes no rows; returns its version."""
+    import pyarrow as pa
+
+    said = _information("OPTIMIZE", {"predicate": "[]", "zOrderBy": "[]"}, commit)
+    whole = pa.concat_tables(rows).combine_chunks()
+    return _Write(table.location, table, transaction, changes_rows=False).commit(said, whole, tuple(files))
+
+
 def needs_features(kind: Any) -> bool:
     """Whether a table with such columns lists features of Delta: of Delta's schema, or a type."""
     if not isinstance(kind, dict):
@@ -186,10 +202,13 @@ def all_nullable(kind: Any) -> Any:
 class _Write:
     """One commit to a table; None: there is none yet. One without a transaction is made once, or not."""
 
-    def __init__(self, location: str, table: PlainTable | None, transaction: Transaction | None) -> None:
+    def __init__(
+        self, location: str, table: PlainTable | None, transaction: Transaction | None, *, changes_rows: bool = True
+    ) -> None:
         self._location = location
         self._table = table
         self._transaction = transaction
+        self._changes_rows = changes_rows
 
     def commit(
         self, said: JsonObject, rows: "pa.Table", gone: tuple[StoredFile, ...], first: Sequence[JsonObject] = ()
@@ -209,7 +228,8 @@ class _Write:
                 "engineInfo": f"reconcile/{__version__}",
             }
             adds = [] if added is None else [{"add": added}]
-            actions = [*self._marks(), *first, *adds, *map(_removed, gone)]
+            removes = [_removed(file, self._changes_rows) for file in gone]
+            actions = [*self._marks(), *first, *adds, *removes]
             # Where there is no answer the commit may stand: then its file stays, too.
             is_done = put_entry(self._location, version, information, actions)
         if not is_done:
@@ -246,7 +266,7 @@ class _Write:
             "partitionValues": {},
             "size": len(text),
             "modificationTime": _now(),
-            "dataChange": True,
+            "dataChange": self._changes_rows,
             "stats": statistics_text(rows),
         }
 
@@ -294,12 +314,12 @@ def _metrics(rows: "pa.Table", added: JsonObject | None, gone: tuple[StoredFile,
     return {name: str(number) for name, number in found.items()}
 
 
-def _removed(file: StoredFile) -> JsonObject:
+def _removed(file: StoredFile, changes_rows: bool) -> JsonObject:
     return {
         "remove": {
             "path": file.path,
             "deletionTimestamp": _now(),
-            "dataChange": True,
+            "dataChange": changes_rows,
             "extendedFileMetadata": True,
             "partitionValues": {},
             "size": file.bytes,

@@ -37,18 +37,23 @@ KEEPS_ITS_LOG: Final = {"delta.enableExpiredLogCleanup": "false"}
 """Of a table whose log no writer cleans up by itself, which every one does after a month otherwise."""
 
 
+SMALL_FILE: Final = 1 << 20
+"""Up to so many bytes a file costs whoever reads it more for being a file than for what it holds."""
+
 _ABOUT_AN_ACTION: Final = 1000
 """So many bytes say of a file that it is there."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableStatistics:
-    """What Delta's log says of a table at one version. `rows` is None when a file lacks statistics."""
+    """What Delta's log says of a table at one version. `rows` is None when a file lacks statistics. `small_files` are those
+    that could be put together (`compaction`)."""
 
     version: int
     rows: int | None
     bytes: int
     files: int
+    small_files: int
 
 
 def table_version(location: str) -> int | None:
@@ -82,7 +87,9 @@ def statistics(location: str, version: int | None = None) -> TableStatistics | N
     if actions.num_rows > 0:
         counts = actions["num_records"].to_pylist() if "num_records" in actions.schema.names else [None]
         rows = None if any(count is None for count in counts) else sum(counts)
-    return TableStatistics(table.version(), rows, sum(actions["size_bytes"].to_pylist()), actions.num_rows)
+    sizes = actions["size_bytes"].to_pylist()
+    small = sum(size <= SMALL_FILE for size in sizes)
+    return TableStatistics(table.version(), rows, sum(sizes), actions.num_rows, small)
 
 
 def is_vacant(location: str) -> bool:

@@ -276,6 +276,17 @@ class Vacuum:
 
 
 @dataclass(frozen=True, slots=True)
+class Compaction:
+    """Put the small files of a table together, which stands at a Delta version and has so many of them there."""
+
+    location: str
+    version: int
+    small_files: int
+    transaction: Transaction
+    commit: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Selection:
     """An ad-hoc SELECT over pinned sources, each after what it reads. A name may come again: what stands before keeps what
     it read under it, the query and what follows read the later one."""
@@ -330,6 +341,11 @@ class Engine(Protocol):
 
     def select(self, selection: Selection) -> Rows:
         """Run a SELECT and bring its rows to the driver."""
+        ...
+
+    def compact(self, compaction: Compaction) -> int | None:
+        """Put small files of a table together, once, if they are many: the Delta version that has the same rows in fewer
+        files, which is the next one. None: the table stays as it is, and that is never wrong."""
         ...
 
     def vacuum(self, vacuum: Vacuum) -> None:

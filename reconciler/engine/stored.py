@@ -38,3 +38,8 @@ def first_part_of(ingest: Transaction) -> Transaction:
 def dead_letters_of(ingest: Transaction) -> Transaction:
     """The transaction of the records that an ingestion rejected, in the table of dead letters."""
     return Transaction(f"{ingest.application}/dead-letters", ingest.version)
+
+
+def compaction_of(write: Transaction) -> Transaction:
+    """The transaction of the commit after a write in which small files are put together."""
+    return Transaction(f"{write.application}/compaction", write.version)

@@ -4,6 +4,10 @@ Each is repeatable, with everything pinned: the ranges by the intent, the versio
 what this step wrote before, the transactions by the step's number. Each commit says of which pipeline, step and epoch it is,
 and from what it was made: for a table the connector's range in short, for a view the versions of the relations it reads.
 
+Where a write leaves a table with many small files, these are put together in the next commit, which changes no rows
+(`delta.compaction`); what is published is that one. Views that read the table are computed after it, in the same step: none
+was computed from its rows in another order.
+
 A view that had no rows and has none again stays as it was, and so does what reads it: no other sameness can be told without
 reading rows. Views are recomputed in this version; only those that read, directly or not, a relation that changed.
 
@@ -21,8 +25,9 @@ from reconciler.base.errors import EngineError, IngestFailed, RegistryError
 from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
 from reconciler.delta.publishing import publish
-from reconciler.delta.tables import statistics, table_version
+from reconciler.delta.tables import TableStatistics, statistics, table_version
 from reconciler.engine.protocol import (
+    Compaction,
     DeadLetters,
     FailedCalls,
     Ingestion,
@@ -30,8 +35,10 @@ from reconciler.engine.protocol import (
     Statement,
     StoredSource,
     TableTarget,
+    Transaction,
     Written,
 )
+from reconciler.engine.stored import compaction_of
 from reconciler.environment.locations import with_absolute_location, with_root
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
@@ -149,7 +156,7 @@ class StepEffects:
             commit={**self._said, "inputs": {name: short_range(ingest.range)}},
         )
         try:
-            self._write(key, name, lambda: self._engine.ingest(ingestion))
+            self._write(key, name, lambda: self._engine.ingest(ingestion), ingestion.transaction)
         except EngineError as error:
             raise IngestFailed(name, error) from error
 
@@ -176,9 +183,9 @@ class StepEffects:
             commit={**self._said, "inputs": _versions(sources)},
         )
         name = self._program.tables[work.table].name
-        self._write(work.table, name, lambda: self._engine.execute(statement))
+        self._write(work.table, name, lambda: self._engine.execute(statement), statement.transaction)
 
-    def _write(self, key: str, name: str, write: Callable[[], Written]) -> None:
+    def _write(self, key: str, name: str, write: Callable[[], Written], transaction: Transaction) -> None:
         self._boundary(f"table:{BEFORE}")
         self._check()
         started = self._clock()
@@ -187,9 +194,10 @@ class StepEffects:
         self._boundary(f"table:{EFFECTED}")
         placement = self.placements[key]
         if written.version != placement.version:
-            found = statistics(join_location(self._target.warehouse, placement.location), written.version)
+            found = self._compacted(placement, written.version, transaction)
             rows, size = (found.rows, found.bytes) if found else (None, None)
-            self.placements[key] = replace(placement, version=written.version, rows=rows, bytes=size)
+            version = found.version if found else written.version
+            self.placements[key] = replace(placement, version=version, rows=rows, bytes=size)
             self._changed.add(key)
         self.rows[name] = written.rows
         if written.rejected:
@@ -202,6 +210,22 @@ class StepEffects:
             self.missing[name] = written.missing
         if written.without_spark:
             self.without_spark.add(name)
+
+    def _compacted(self, placement: Placement, version: int, written: Transaction) -> TableStatistics | None:
+        """What is known of a table that was written, after its small files are put together where they are many."""
+        location = join_location(self._target.warehouse, placement.location)
+        found = statistics(location, version)
+        if found is None:
+            return None
+        self._boundary(f"compaction:{BEFORE}")
+        self._check()
+        started = self._clock()
+        compacted = self._engine.compact(
+            Compaction(location, version, found.small_files, compaction_of(written), self._said)
+        )
+        self.seconds["ingest"] += self._clock() - started
+        self._boundary(f"compaction:{EFFECTED}")
+        return found if compacted is None else statistics(location, compacted)
 
     def _place(self, placements: Mapping[str, Placement]) -> Place:
         return published_place(self._program, self._target.warehouse, {**placements, **foreign_placements(self.foreign)})

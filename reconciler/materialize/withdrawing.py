@@ -7,7 +7,8 @@ Two reasons, by the intent:
 Where another process than the one that withdraws it wrote the step, something of it may still be on its way, even if that
 process is dead: its JVM ends a moment later than it. Then each relation, and the dead letters, also get a commit with the
 transactions of all that the step would write there. Whatever of it is committed later conflicts with that commit, and what
-begins later is told that it is done. Which transactions these are is said here, for writer and fence alike.
+begins later is told that it is done. Which transactions these are is said here, for writer and fence alike. A compaction of
+the step's is made on the version right after its write's, or not at all: no mark is needed against it.
 
 An intent stays marked until all this is done, so that whoever comes next finishes it. The step's number is never used again.
 """

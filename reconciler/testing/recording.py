@@ -25,6 +25,7 @@ from reconciler.engine.protocol import (
     Built,
     Check,
     ColumnType,
+    Compaction,
     Emission,
     Emitted,
     EmptySource,
@@ -175,6 +176,9 @@ class RecordingEngine:
                 return Rows(contents.columns, contents.rows)
         answer = self._digest_of(selection.sql, (), selection.sources, selection.functions)
         return Rows(answer.columns, answer.rows)
+
+    def compact(self, compaction: Compaction) -> int | None:
+        return None
 
     def vacuum(self, vacuum: Vacuum) -> None:
         self._record(vacuum)

@@ -49,6 +49,8 @@ BOUNDARIES = {
     "step:intended",
     "table:before",
     "table:effected",
+    "compaction:before",
+    "compaction:effected",
     "view:before",
     "view:intended",
     "view:effected",
@@ -83,6 +85,7 @@ class Undisturbed(NamedTuple):
     positions: dict[str, Any]
     exact: dict[str, Any]
     sinks: dict[str, Any]
+    compactions: dict[str, int]
     reached: list[tuple[str, int]]
 
 
@@ -95,7 +98,7 @@ class River:
         self.sinks = Sinks()
 
     def engine(self) -> Engine:
-        return EngineBySize(RecordingEngine(DeltaWriter(), sinks=self.sinks), dict)
+        return EngineBySize(RecordingEngine(DeltaWriter(), sinks=self.sinks), dict, many_files=2)
 
     def run(self, fault: Fault | None = None) -> Faults:
         faults = Bounded(fault)
@@ -119,6 +122,13 @@ class River:
         told = {name: netted_sink(given) for name, given in sorted(self.sinks.messages.items())}
         files = {"totals.told": "out/told", "visited.files": "out/visited"}
         return {**told, **{name: netted_rows(files_written(self.root, place)) for name, place in files.items()}}
+
+    def compactions(self) -> dict[str, int]:
+        """How often small files of a table were put together."""
+        logs = Counter[str]()
+        for entry in (self.root / "warehouse").rglob("_delta_log/*.json"):
+            logs[entry.parents[1].name] += '"operation":"OPTIMIZE"' in entry.read_text()
+        return {name: count for name, count in sorted(logs.items()) if count}
 
     def withdrawn_steps(self) -> int:
         rows = open_river(self.root, self.engine()).target.registry.history(History.STEPS, PIPELINE)
@@ -168,6 +178,8 @@ def river(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("river")
     write_river(root)
     second_half(root)
+    # By itself in its step: appended without an engine, to a table that has a small file already.
+    (root / "source/archive/2.csv").write_text("customer,page\neve,/c\nann,/c\n")
     open_river(root, RecordingEngine(DeltaWriter())).apply()
     return root
 
@@ -177,7 +189,9 @@ def undisturbed(river: Path, tmp_path_factory: pytest.TempPathFactory) -> Undist
     one = River(river, tmp_path_factory.mktemp("undisturbed") / "river")
     reached = one.run().reached
     assert_settled(one.root)
-    return Undisturbed(contents(one.root), positions(one.root), exact_state(one.root), one.told(), reached)
+    return Undisturbed(
+        contents(one.root), positions(one.root), exact_state(one.root), one.told(), one.compactions(), reached
+    )
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +206,7 @@ def mended(river: Path, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed
     mend(one.root)
     one.run()
     assert_settled(one.root)
-    return Undisturbed(contents(one.root), positions(one.root), {}, one.told(), faults.reached)
+    return Undisturbed(contents(one.root), positions(one.root), {}, one.told(), {}, faults.reached)
 
 
 def ends_the_same(one: River, undisturbed: Undisturbed) -> None:
@@ -228,6 +242,7 @@ def test_the_scenario_takes_some_steps_and_passes_every_boundary(undisturbed: Un
     assert {name for name, _ in mended.reached} >= {*BOUNDARIES, *WITHDRAWAL}
     assert all(undisturbed.contents.values())
     assert len(undisturbed.contents["dead letters"]) == 5
+    assert undisturbed.compactions == {"clicks": 1}
     # The engine that runs it makes one row of a view, by all that it read: no other contents have the same.
     assert undisturbed.sinks == {
         "totals.told": Counter(undisturbed.contents["totals"]),
@@ -256,6 +271,19 @@ def test_a_run_ends_the_same_wherever_it_crashes(
     for fault in faults:
         with subtests.test(str(fault)):
             crashes_and_ends_the_same([fault], river, undisturbed, tmp_path)
+
+
+def test_a_run_ends_the_same_that_crashes_where_small_files_are_put_together(
+    river: Path, undisturbed: Undisturbed, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    # The last write of the run is the one after which they are.
+    last = dict(undisturbed.reached)
+    styles = {"compaction:before": (Style.BEFORE,), "compact": Style, "compaction:effected": (Style.BEFORE,)}
+    for name in styles:
+        for style in styles[name]:
+            fault = Fault(name, last[name], style)
+            with subtests.test(str(fault)):
+                crashes_and_ends_the_same([fault], river, undisturbed, tmp_path)
 
 
 @pytest.mark.slow

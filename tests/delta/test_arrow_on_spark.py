@@ -9,6 +9,7 @@ import pytest
 
 from reconciler.delta.arrow_rows import PlainTable, plain_table, rows_of
 from reconciler.delta.arrow_writes import append, create, is_writable, overwrite, rewrite
+from reconciler.delta.compaction import compact
 from reconciler.engine.protocol import Engine, Selection
 from reconciler.engine.spark.copies import net
 from reconciler.engine.stored import Transaction
@@ -109,6 +110,47 @@ def test_spark_reads_what_was_read_and_written_here(spark: Any, made: Path, tmp_
     history = spark.sql(f"DESCRIBE HISTORY delta.`{place}`").select("operation", "userMetadata").collect()
     assert [one[0] for one in history] == ["WRITE", "DELETE", "MERGE", "WRITE", "WRITE"]
     assert json.loads(history[3][1]) == {"said": "here"}
+
+
+def test_what_was_put_together_is_the_same_to_spark_and_nothing_to_its_streams(
+    spark: Any, made: Path, tmp_path: Path
+) -> None:
+    place, copied = tmp_path / "t", tmp_path / "copied"
+    spark.sql(QUERY).limit(0).write.format("delta").save(str(place))
+    rows = rows_of(opened(made))
+    for number in range(rows.num_rows):
+        if number % 2:
+            append(opened(place), rows.slice(number, 1), Transaction("us", number))
+        else:
+            spark.sql(QUERY).where("false").unionAll(spark.read.format("delta").load(str(made)).limit(1)).write.format(
+                "delta"
+            ).mode("append").save(str(place))
+    _follow(spark, place, copied)
+    before = opened(place)
+
+    assert compact(str(place), before.version, Transaction("us/compaction", 1), {"said": "here"}) == before.version + 1
+
+    assert len(opened(place).files) == 1 < len(before.files)
+    earlier = spark.read.format("delta").option("versionAsOf", before.version).load(str(place))
+    assert net(earlier, spark.read.format("delta").load(str(place))).count() == 0
+    append(opened(place), rows.slice(0, 2), Transaction("us", 9))
+    _follow(spark, place, copied)
+    assert differing(spark, place, copied) == 0
+    assert exact(spark, place) == exact(spark, copied)
+    # By statistics of its own, which Spark uses to pass over files.
+    for condition in ("i32 = -2147483648", "d = DATE'0001-01-01'", "f64 > 5", "t = ''", "i64 IS NULL"):
+        found, whole = (spark.read.format("delta").load(str(one)).where(condition).count() for one in (place, copied))
+        assert found == whole > 0, condition
+    history = spark.sql(f"DESCRIBE HISTORY delta.`{place}`").select("operation", "userMetadata").collect()
+    assert tuple(history[1]) == ("OPTIMIZE", '{"said":"here"}')
+
+
+def _follow(spark: Any, place: Path, copied: Path) -> None:
+    """What came since the last time, by a stream of Spark's."""
+    stream = spark.readStream.format("delta").load(str(place))
+    stream.writeStream.format("delta").option("checkpointLocation", str(copied / "_checkpoint")).trigger(
+        availableNow=True
+    ).start(str(copied)).awaitTermination()
 
 
 def test_a_table_made_here_goes_on_by_spark(spark: Any, made: Path, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from reconciler.engine.protocol import (
     Available,
     Built,
     Check,
+    Compaction,
     Emission,
     Emitted,
     Engine,
@@ -85,6 +86,10 @@ class SparkEngine:
     def select(self, selection_: Selection) -> Rows:
         with self._watched():
             return selection.select(self._spark, selection_)
+
+    def compact(self, compaction: Compaction) -> int | None:
+        # What it would cost is more than what it saves: `by_size` does it where it is cheap.
+        return None
 
     def vacuum(self, vacuum: Vacuum) -> None:
         with self._watched():
