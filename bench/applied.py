@@ -23,6 +23,7 @@ from reconciler.workspace.desired import read_desired
 
 _AT = "2025-01-01T00:00:00.000+00:00"
 _ROWS = 1000
+_BYTES = 100_000
 
 
 def write_applied(root: Path, types: dict[str, dict[str, str]]) -> None:
@@ -59,6 +60,7 @@ def _placements(program: Program, types: dict[str, dict[str, str]]) -> dict[str,
             version=1,
             rows=_ROWS,
             columns=tuple(ColumnType(name, type_) for name, type_ in types[key].items()),
+            bytes=_BYTES,
             id=key,
         )
         for key in sorted({*program.tables, *program.views})
