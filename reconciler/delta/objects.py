@@ -13,7 +13,6 @@ Which locations there are: those that a warehouse may have (`can_be_listed`).
 
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -61,6 +60,8 @@ def read_objects(location: str, paths: Sequence[str]) -> Iterator[bytes]:
             return bytes(obstore.get(store, path).bytes())
         except Exception as error:
             _unreadable(f"{location}/{path}", error)
+
+    from concurrent.futures import ThreadPoolExecutor
 
     # Not all are asked for at once: they may be many, and large.
     with ThreadPoolExecutor(_AT_ONCE) as threads:

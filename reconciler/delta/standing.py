@@ -55,9 +55,9 @@ def _stands_on_disk(recorded: Recorded) -> bool:
 def _first_id(log: str) -> str | None:
     """The id that the first commit gave the table; None where that file is gone."""
     try:
-        with open(os.path.join(log, f"{0:020d}.json"), encoding="utf-8") as file:
-            for line in file:
-                if '"metaData"' in line and "metaData" in (action := json.loads(line)):
+        with open(os.path.join(log, f"{0:020d}.json"), "rb", buffering=0) as file:
+            for line in file.readall().split(b"\n"):
+                if b'"metaData"' in line and "metaData" in (action := json.loads(line)):
                     return str(action["metaData"]["id"])
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -10,7 +10,6 @@ Rules:
 """
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, NoReturn
@@ -56,6 +55,8 @@ def require_room(location: str, size: int) -> None:
     folder = local_path(location)
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder) or "."
+    import tempfile
+
     # A file without a name: whoever dies here leaves nothing.
     with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
         left = memoryview(bytes(size))

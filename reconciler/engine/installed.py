@@ -10,8 +10,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from reconciler.base.declarations import FIRST_SPARK
-
 _VERSION: Final = re.compile(r"^__version__[^=\n]*=\s*[\"']([^\"'\n]+)[\"']", re.MULTILINE)
 
 
@@ -26,4 +24,6 @@ def installed_spark() -> str:
             continue
         if said is not None:
             return said[1]
+    from reconciler.base.declarations import FIRST_SPARK
+
     return FIRST_SPARK

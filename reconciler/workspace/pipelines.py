@@ -1,7 +1,6 @@
 """Which pipelines there are: those with files, and those that are applied."""
 
 from reconciler.base.errors import RegistryError
-from reconciler.environment.bases import is_of_another_repository, project_that_has
 from reconciler.environment.source import pipeline_names, require_pipeline
 from reconciler.environment.target import Target
 
@@ -41,6 +40,9 @@ def own_and_others(target: Target) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _is_of_another_project(target: Target, pipeline: str) -> bool:
+    # Most pipelines have files here.
+    from reconciler.environment.bases import is_of_another_repository, project_that_has
+
     try:
         return is_of_another_repository(target, pipeline) or project_that_has(target, pipeline) is not None
     except RegistryError:
