@@ -18,9 +18,8 @@ from reconciler.plan.impact import Impact, Measure, Measures, make_impact
 from reconciler.plan.model import Plan
 from reconciler.plan.operations.bootstrap_view import BootstrapView
 from reconciler.project.program.model import Program, empty_program
-from reconciler.query.reading import foreign_placements
 from reconciler.registry.model import Head
-from reconciler.registry.placements import Placement
+from reconciler.registry.placements import Placement, foreign_placements
 
 LOGS_READ = 48
 """How many tables' logs are read at most, where the head lacks figures."""

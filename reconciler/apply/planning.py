@@ -38,7 +38,6 @@ from reconciler.state.applied import AppliedState, read_applied
 from reconciler.state.folders import folder_for, renamed_placements
 from reconciler.state.staged import with_staged
 from reconciler.workspace.desired import begin_visit, compile_desired
-from reconciler.workspace.foreign import changed_records, foreign_changes
 from reconciler.workspace.outlines import find_unchanged
 from reconciler.workspace.output_places import other_writers
 from reconciler.workspace.pipelines import require_known
@@ -66,6 +65,8 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
     foreign: Mapping[str, ForeignChange] = {}
     origins: tuple[Origin, ...] = ()
     if applied.snapshot is not None and desired is not None and desired.program.foreign:
+        from reconciler.workspace.foreign import changed_records, foreign_changes
+
         visit = begin_visit(target, pipeline)
         foreign = foreign_changes(visit, applied.snapshot.program, desired.program)
         if foreign:

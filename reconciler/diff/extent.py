@@ -28,9 +28,7 @@ from reconciler.base.names import fold
 from reconciler.project.program.model import Read, View
 from reconciler.sql.determinism import MOMENTS, NON_DETERMINISTIC_WITHOUT_ARGUMENTS
 from reconciler.sql.lexer import Kind, Token, query_tokens
-from reconciler.sql.lineage import Lineage
-from reconciler.sql.renaming import shows_names
-from reconciler.sql.scopes import ALL_COLUMNS
+from reconciler.sql.lineage import ALL_COLUMNS, Lineage
 from reconciler.sql.stars import holds_columns
 
 
@@ -100,6 +98,8 @@ class QueryText:
     @cached_property
     def shows_names(self) -> bool:
         """Whether its results may show names of columns."""
+        from reconciler.sql.renaming import shows_names
+
         return shows_names(self.query)
 
     def may_hold(self, names: frozenset[str]) -> bool:

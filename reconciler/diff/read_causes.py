@@ -38,7 +38,7 @@ from reconciler.diff.extent import (
 )
 from reconciler.diff.model import RelationChange, Spared
 from reconciler.project.program.model import Program, Read, View
-from reconciler.sql.scopes import ALL_COLUMNS
+from reconciler.sql.lineage import ALL_COLUMNS
 
 _OF_A_COLUMN = (ColumnAdded, ColumnRemoved, ColumnRetyped, NullabilityChanged, DefaultChanged, LatenessChanged)
 _IN_COLUMNS = (QueryChanged, FunctionChanged)

@@ -33,8 +33,6 @@ from reconciler.project.program.settings import DEFAULTS, SPARK, differing_setti
 from reconciler.project.program.written_names import respelled
 from reconciler.project.snapshot.fingerprint import canonical_under
 from reconciler.sql.canonicalise import canonical_text
-from reconciler.sql.query_difference import changed_outputs
-from reconciler.sql.renaming import renamed_query, shows_names
 from reconciler.sql.spelling import Spelling
 
 
@@ -134,6 +132,8 @@ def _query_cause(
     named = applied.declaration.column_names or desired.declaration.column_names
     if named or spelling is Spelling.LAYOUT_ASIDE or renames.relations or renames.columns:
         return QueryChanged()
+    from reconciler.sql.query_difference import changed_outputs
+
     functions = {without_version(call) for call in (*applied.calls, *desired.calls)}
     columns = changed_outputs(*texts, applied.column_names, desired.column_names, functions)
     return QueryChanged(None if columns is None else tuple(sorted(columns)))
@@ -155,6 +155,8 @@ def may_be_respelled(applied: View, desired: View, renames: Renames) -> bool:
         # No output wrote them, or they were known.
         return bool(applied.column_names)
     if before.text != after.text:
+        from reconciler.sql.renaming import renamed_query
+
         relations = {old: new for new, old in renames.relations.items()}
         columns = {old: new for moved in renames.columns.values() for new, old in moved.items()}
         followed = renamed_query(applied.query, relations, columns) if relations or columns else None
@@ -181,7 +183,11 @@ def _follows_renames(applied: View, desired: View, before: Program, renames: Ren
                 return False
             if _stands_elsewhere(desired, before, renames, table, {old, new}):
                 return False
-    if (not relations and not columns) or (columns and shows_names(desired.query)):
+    if not relations and not columns:
+        return False
+    from reconciler.sql.renaming import renamed_query, shows_names
+
+    if columns and shows_names(desired.query):
         return False
     followed = renamed_query(applied.query, relations, columns)
     if followed is None or canonical_text(followed, spelling) != canonical_text(desired.query, spelling):

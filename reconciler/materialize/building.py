@@ -43,7 +43,6 @@ from reconciler.project.program.model import Program
 from reconciler.query.reading import (
     Place,
     declared_columns,
-    foreign_placements,
     published_place,
     require_foreign,
     spelled_columns,
@@ -51,7 +50,7 @@ from reconciler.query.reading import (
 )
 from reconciler.registry.entries import BuildResult
 from reconciler.registry.model import StagedView
-from reconciler.registry.placements import ForeignStep, Placement, foreign_place
+from reconciler.registry.placements import ForeignStep, Placement, foreign_place, foreign_placements
 from reconciler.state.folders import folder_for, renamed_placements, staging_folder
 
 BuildStep: TypeAlias = BootstrapView | EvolveTable

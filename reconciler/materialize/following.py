@@ -29,12 +29,11 @@ from reconciler.plan.steps import StoredReads, with_followers
 from reconciler.project.program.model import Program
 from reconciler.project.snapshot.codec import encode_program
 from reconciler.project.snapshot.model import Snapshot
-from reconciler.query.reading import foreign_placements
 from reconciler.query.sources import last_state
 from reconciler.registry.changing import change_document
 from reconciler.registry.model import Head, Readers
-from reconciler.registry.placements import ForeignStep, Placement, moved_foreign
-from reconciler.sql.scopes import ALL_COLUMNS
+from reconciler.registry.placements import ForeignStep, Placement, foreign_placements, moved_foreign
+from reconciler.sql.lineage import ALL_COLUMNS
 from reconciler.state.applied import read_snapshot
 from reconciler.state.pruned import require_kept, require_version_kept
 from reconciler.versions.looking import find_in_head

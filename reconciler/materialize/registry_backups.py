@@ -27,7 +27,6 @@ from reconciler.delta.removal import table_identity
 from reconciler.delta.standing import Recorded, faults_of
 from reconciler.delta.transactions import has_commit_after, last_numbers
 from reconciler.environment.target import Target
-from reconciler.materialize.withdrawing import ingest_transaction, statement_transaction, view_transaction
 from reconciler.project.program.model import Program
 from reconciler.registry.model import Head
 from reconciler.registry.placements import Placement
@@ -48,6 +47,8 @@ def require_newest_registry(target: Target, head: Head) -> None:
 
 
 def _require_no_later_step(head: Head, program: Program, moved_on: dict[str, str]) -> None:
+    from reconciler.materialize.withdrawing import ingest_transaction, statement_transaction, view_transaction
+
     last = head.intent.step if head.intent is not None else next_step(head) - 1
     for key, location in moved_on.items():
         wanted = {view_transaction(last).application, statement_transaction(last).application}

@@ -51,7 +51,6 @@ from reconciler.project.program.model import Connector, Program
 from reconciler.query.reading import (
     Place,
     declared_columns,
-    foreign_placements,
     functions_for,
     published_place,
     require_foreign,
@@ -60,7 +59,7 @@ from reconciler.query.reading import (
 )
 from reconciler.registry.intents import FollowPipelines, Ingest, ReadInputs, RestoreCheckpoint, RunStatement, UnknownWork
 from reconciler.registry.model import Head
-from reconciler.registry.placements import ForeignStep, Placement, moved_foreign
+from reconciler.registry.placements import ForeignStep, Placement, foreign_placements, moved_foreign
 from reconciler.state.folders import dead_letters_location
 
 DEFAULT_MAX_REJECTED = 100

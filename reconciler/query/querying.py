@@ -17,11 +17,11 @@ from reconciler.environment.target import Target
 from reconciler.project.program.functions import called_functions
 from reconciler.project.program.model import Program
 from reconciler.query.dead_letters import dead_letter_sources, is_dead_letters, rows_without_engine
-from reconciler.query.reading import foreign_placements, functions_for, published_place, require_foreign, sources_for
+from reconciler.query.reading import functions_for, published_place, require_foreign, sources_for
 from reconciler.query.sources import VersionSources, in_order, is_versioned, told_apart, version_sources
 from reconciler.query.waiting import waiting_hint
 from reconciler.registry.model import Head
-from reconciler.registry.placements import ForeignStep, Placement, foreign_place
+from reconciler.registry.placements import ForeignStep, Placement, foreign_place, foreign_placements
 from reconciler.sql.adhoc import Delete, Insert, Select, read_select
 from reconciler.state.applied import read_snapshot
 from reconciler.state.pruned import require_kept

@@ -27,7 +27,7 @@ from reconciler.project.program.defaults import settled_default
 from reconciler.project.program.model import Program, Table, View
 from reconciler.project.program.order import topological
 from reconciler.project.snapshot.functions import called_closely
-from reconciler.registry.placements import ForeignStep, Placement, foreign_key, foreign_place
+from reconciler.registry.placements import ForeignStep, Placement, foreign_place
 from reconciler.sql.types import storage_type
 
 Place: TypeAlias = Callable[[str], StoredSource | EmptySource]
@@ -134,11 +134,6 @@ def query_of(view: View) -> str:
     from reconciler.sql.qualified_names import with_single_names
 
     return with_single_names(view.query)
-
-
-def foreign_placements(foreign: Mapping[str, ForeignStep]) -> dict[str, Placement]:
-    """Where other pipelines' relations are read, by key."""
-    return {foreign_key(name, key): placement for name, one in foreign.items() for key, placement in one.relations.items()}
 
 
 def published_place(program: Program, warehouse: str, placements: Mapping[str, Placement]) -> Place:

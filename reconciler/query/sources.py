@@ -25,8 +25,9 @@ from reconciler.environment.target import Target
 from reconciler.project.program.model import Program
 from reconciler.project.program.settings import differing_settings
 from reconciler.project.snapshot.objects import object_key
-from reconciler.query.reading import foreign_placements, published_place, sources_for
+from reconciler.query.reading import published_place, sources_for
 from reconciler.registry.model import Head
+from reconciler.registry.placements import foreign_placements
 from reconciler.registry.protocol import History
 from reconciler.state.applied import read_snapshot
 from reconciler.state.histories import published_rows

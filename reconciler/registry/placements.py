@@ -63,6 +63,11 @@ def foreign_key(source: str, name: str) -> str:
     return f"{source}.{name}" if name else source
 
 
+def foreign_placements(foreign: Mapping[str, ForeignStep]) -> dict[str, Placement]:
+    """Where other pipelines' relations are read, by key."""
+    return {foreign_key(name, key): placement for name, one in foreign.items() for key, placement in one.relations.items()}
+
+
 def read_of(foreign: Mapping[str, ForeignStep], pipeline: str, reader: str) -> dict[str, Placement]:
     """By key, what `reader` has read of a pipeline's tables: as of a step of it, and of versions. Own versions count for the
     reader itself."""

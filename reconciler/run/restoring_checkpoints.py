@@ -37,10 +37,10 @@ from reconciler.materialize.view_builds import view_build
 from reconciler.materialize.withdrawing import view_transaction
 from reconciler.project.program.model import Program
 from reconciler.project.snapshot.model import Snapshot
-from reconciler.query.reading import foreign_placements, published_place, require_foreign, table_columns
+from reconciler.query.reading import published_place, require_foreign, table_columns
 from reconciler.registry.intents import ComputeAgain, CopyRows, PutBack, RestoreCheckpoint, RestoredRelation, kind_of
 from reconciler.registry.model import Applied, Approval, Head, LeftOutput, ObjectVersions, OutputState, Published, Stored
-from reconciler.registry.placements import Placement
+from reconciler.registry.placements import Placement, foreign_placements
 from reconciler.registry.protocol import History
 from reconciler.run.output_starts import begun, going_back
 from reconciler.run.outputs_by_place import outputs_of, sent_by, states_known, still_known

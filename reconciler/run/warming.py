@@ -21,7 +21,8 @@ from reconciler.engine.protocol import Selection, StoredSource, ViewBuild
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.view_builds import view_build
-from reconciler.query.reading import foreign_placements, published_place
+from reconciler.query.reading import published_place
+from reconciler.registry.placements import foreign_placements
 from reconciler.run.recovering import program_in_force
 from reconciler.state.controls import read_controls
 from reconciler.state.lease import somebody_holds

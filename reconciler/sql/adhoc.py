@@ -13,7 +13,8 @@ from reconciler.base.names import fold, is_identifier
 from reconciler.sql.cursor import shown
 from reconciler.sql.forbidden import files_problem, forbidden, reads_files
 from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
-from reconciler.sql.query import Parsed, Problem, parse_query
+from reconciler.sql.problems import Problem
+from reconciler.sql.query import Parsed, parse_query
 from reconciler.sql.references import named_relations
 from reconciler.sql.statements import invisible_diagnostic
 from reconciler.sql.versioned_names import quote_versions

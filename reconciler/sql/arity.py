@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from reconciler.sql.lexer import Kind, Token
-from reconciler.sql.query import Problem
+from reconciler.sql.problems import Problem
 from reconciler.sql.stars import stands_for_columns
 
 _EXACT: Final[dict[int, str]] = {

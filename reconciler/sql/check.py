@@ -21,13 +21,14 @@ from reconciler.sql.blocks import Analyser
 from reconciler.sql.forbidden import forbidden
 from reconciler.sql.lexer import query_tokens
 from reconciler.sql.limits import MAXIMUM_PROBLEMS, TooMuch
-from reconciler.sql.lineage import Lineage
+from reconciler.sql.lineage import ALL_COLUMNS, Lineage
 from reconciler.sql.lineage_whole import lost_names
 from reconciler.sql.outputs import judge_outputs
 from reconciler.sql.positions import Positions
-from reconciler.sql.query import Parsed, ParsedQuery, Problem, Unsure, parse_query
+from reconciler.sql.problems import Problem
+from reconciler.sql.query import Parsed, ParsedQuery, Unsure, parse_query
 from reconciler.sql.references import mentioned
-from reconciler.sql.scopes import ALL_COLUMNS, Outputs
+from reconciler.sql.scopes import Outputs
 from reconciler.sql.surroundings import USUAL, QuerySurroundings
 from reconciler.sql.tracing import lineage_of
 

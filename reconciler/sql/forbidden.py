@@ -15,7 +15,7 @@ from typing import Final
 
 from reconciler.base.names import is_identifier
 from reconciler.sql.lexer import Kind, Token, query_tokens
-from reconciler.sql.query import Problem
+from reconciler.sql.problems import Problem
 
 _CODE: Final = "S216"
 _NAMING: Final = "identifier"

@@ -29,7 +29,8 @@ from reconciler.sql.determinism import non_deterministic_calls
 from reconciler.sql.forbidden import forbidden
 from reconciler.sql.lexer import Dialect, Kind, Token, next_token, query_tokens, unquote
 from reconciler.sql.positions import Positions
-from reconciler.sql.query import Parsed, Problem, parse_query
+from reconciler.sql.problems import Problem
+from reconciler.sql.query import Parsed, parse_query
 from reconciler.sql.row_functions import is_quantifier
 from reconciler.sql.surroundings import QuerySurroundings
 from reconciler.sql.types import is_variant

@@ -138,6 +138,16 @@ def tokens_of(text: str, dialect: Dialect, position: int = 0) -> Iterator[Token]
         position = token.end
 
 
+_WORD: Final = re.compile(r"\w+")
+
+
+def words_in(text: str) -> frozenset[str]:
+    """Every run of letters, digits and `_` in a text, in small letters, wherever it stands: in a name, a literal, a comment.
+    A look that spares most texts from being cut into tokens, or parsed, for a word that is not in them."""
+    # Through capitals: to Spark `lımıt`, whose i has no dot, is LIMIT.
+    return frozenset(_WORD.findall(text.upper().lower()))
+
+
 _MOST_REMEMBERED: Final = 16_384
 _remembered: dict[str, tuple[Token, ...]] = {}
 

@@ -23,6 +23,10 @@ columns it uses.
 """
 
 from dataclasses import dataclass
+from typing import Final
+
+ALL_COLUMNS: Final = "*"
+"""Stands among the columns of a read for: whichever there are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from sqlglot import exp
 from reconciler.base.names import fold
 from reconciler.sql.determinism import NON_DETERMINISTIC
 from reconciler.sql.lexer import Kind, Token
+from reconciler.sql.parsed_stars import keeps_stars
 from reconciler.sql.query import Parsed
 from reconciler.sql.references import relation_key
-from reconciler.sql.stars import keeps_stars
 
 _LITERAL_TYPES: Final = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "INTERVAL", "X")
 _CASTS: Final = ("CAST", "TRY_CAST")

@@ -18,6 +18,7 @@ from reconciler.sql.cursor import shown, unreadable
 from reconciler.sql.lexer import Kind, Token, query_tokens
 from reconciler.sql.limits import HINT, HINT_OF_BROUGHT, MAXIMUM_JOINS, TOO_MANY_JOINS, TOO_MUCH_BROUGHT
 from reconciler.sql.pivots import excessive_pivot
+from reconciler.sql.problems import Problem
 from reconciler.sql.respelled import Respelled, respelled, surely_names
 
 # What sqlglot refuses, drops or rewrites while Spark knows it.
@@ -33,16 +34,6 @@ _SPARK: Final = sqlglot.Dialect.get_or_raise("spark")
 
 # sqlglot logs what it falls back on; what matters of it is found here.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Why a text is no query, and the offset of the place."""
-
-    code: str
-    message: str
-    offset: int
-    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

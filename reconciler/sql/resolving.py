@@ -21,7 +21,7 @@ from sqlglot import exp
 from reconciler.base.names import did_you_mean, fold
 from reconciler.sql.limits import HINT_OF_BROUGHT, MAXIMUM_PROBLEMS, TOO_MUCH_BROUGHT, Brought, TooMuch
 from reconciler.sql.places import offset_of
-from reconciler.sql.query import Problem
+from reconciler.sql.problems import Problem
 from reconciler.sql.repeatable import Number
 from reconciler.sql.scopes import CONSTANT, Output, Reads, Scope, Source, Sources, Value, either, names_of
 from reconciler.sql.surroundings import QuerySurroundings

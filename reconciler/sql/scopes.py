@@ -13,10 +13,8 @@ from sqlglot import exp
 
 from reconciler.base.names import fold
 from reconciler.sql.expressions import together
+from reconciler.sql.lineage import ALL_COLUMNS
 from reconciler.sql.repeatable import Number, numbers_together
-
-ALL_COLUMNS = "*"
-"""Stands among the columns of a read for: whichever there are."""
 
 Sources = frozenset[tuple[str, str]]
 """Pairs (relation, column), folded. A function of the pipeline's own is a pair, too (`CALLED`, name)."""

@@ -15,7 +15,7 @@ from reconciler.base.names import did_you_mean, fold
 from reconciler.sql.forbidden import files_problem, reads_files
 from reconciler.sql.limits import HINT, MAXIMUM_RELATIONS_OF_QUERY, TOO_MANY_RELATIONS, TooMuch, weight
 from reconciler.sql.pivots import weight_of_pivot
-from reconciler.sql.query import Problem
+from reconciler.sql.problems import Problem
 from reconciler.sql.references import relation_key
 from reconciler.sql.repeatable import Number, number_of_type
 from reconciler.sql.scopes import (

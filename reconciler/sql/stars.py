@@ -4,23 +4,16 @@
 the columns in the place of the `*` and counts the rows in which none of them is NULL. With DISTINCT it compares them.
 
 When unsure, it stands for columns.
+
+Here it is told by tokens; of what was parsed, by `parsed_stars`.
 """
 
 from collections.abc import Sequence
 from typing import Final
 
-from sqlglot import exp
-
 from reconciler.sql.lexer import Kind, Token
 
 _BEFORE_COLUMNS: Final = ("SELECT", "DISTINCT", "ALL", "EXTEND", "SET", "AGGREGATE", "BY")
-
-
-def counts_rows(node: exp.Expr) -> bool:
-    """Whether a parsed value is the bare `count(*)`."""
-    if not isinstance(node, exp.Count) or type(node.this) is not exp.Star:
-        return False
-    return not node.expressions and not any(node.this.args.values())
 
 
 def holds_columns(tokens: Sequence[Token]) -> bool:
@@ -37,13 +30,3 @@ def stands_for_columns(tokens: Sequence[Token], index: int) -> bool:
         is_counted = index > 1 and tokens[index - 2].is_word("COUNT")
         return not (is_counted and index + 1 < len(tokens) and tokens[index + 1].is_symbol(")"))
     return before.is_word(*_BEFORE_COLUMNS) or (before.kind is Kind.SYMBOL and before.text not in (")", "]"))
-
-
-def keeps_stars(tree: exp.Expr, tokens: Sequence[Token]) -> bool:
-    """Whether a parsed tree has every `*` of its text: a parser drops what it does not expect, as in `named_struct(*)`."""
-    written = [token.text for token in tokens].count("*")
-    if not written:
-        return True
-    # `FROM t` by itself is parsed as `SELECT * FROM t`.
-    added = sum(1 for _ in tree.find_all(exp.Select)) - sum(token.is_word("SELECT") for token in tokens)
-    return written <= sum(1 for _ in tree.find_all(exp.Star, exp.Mul)) - max(added, 0)

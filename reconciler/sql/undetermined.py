@@ -13,7 +13,6 @@ found: what is found is told, and changes no plan.
 Not here: calls of chance and the clock (`determinism`), and sums that round (`repeatable`).
 """
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -22,23 +21,26 @@ from typing import Final, TypeAlias
 from sqlglot import exp
 
 from reconciler.base.names import fold
+from reconciler.sql.lexer import words_in
 from reconciler.sql.places import written_name
 from reconciler.sql.query import Parsed, parse_query
 from reconciler.sql.references import relation_key
 from reconciler.sql.row_functions import surely_aggregates
 from reconciler.sql.row_keys import Block, Given, Key, renamed_by
+from reconciler.sql.undetermined_signs import (
+    BY_ANOTHER,
+    CALLED,
+    COUNTING_OFF,
+    ESTIMATING,
+    LISTING,
+    TAKING_ONE,
+    may_be_undetermined,
+)
 from reconciler.sql.words import spark_functions, spark_generators
 
-_TAKING_ONE: Final = frozenset({"any_value", "first", "first_value", "last", "last_value"})
-_LISTING: Final = frozenset({"array_agg", "collect_list", "collect_set", "listagg", "string_agg"})
-_ESTIMATING: Final = frozenset({"approx_percentile", "approx_top_k", "histogram_numeric", "percentile_approx"})
-_BY_ANOTHER: Final = frozenset({"max_by", "min_by"})
-_COUNTING_OFF: Final = frozenset({"lag", "lead", "nth_value", "ntile", "row_number"})
 _REGARDLESS: Final = frozenset(
     {"array_contains", "array_max", "array_min", "array_size", "array_sort", "cardinality", "size", "sort_array"}
 )
-_CALLED: Final = sorted(_TAKING_ONE | _LISTING | _ESTIMATING | _BY_ANOTHER | _COUNTING_OFF | {"mode"})
-_CANDIDATE: Final = re.compile(rf"\b(?:{'|'.join(_CALLED)}|limit|offset|tablesample|rows)\b", re.IGNORECASE)
 _MOST_KEYS: Final = 8
 # A query that is longer was written by a program, and to parse it again takes longer than it is worth.
 _LONGEST: Final = 100_000
@@ -63,7 +65,7 @@ Relations: TypeAlias = Callable[[str], Given]
 
 def undetermined_parts(query: str, relations: Relations) -> Undetermined:
     """See the module. Of a query that can't be parsed, or is too long or too deep to be looked at twice, nothing is said."""
-    if len(query) > _LONGEST or not _CANDIDATE.search(query):
+    if len(query) > _LONGEST or not may_be_undetermined(words_in(query)):
         return NOTHING_FOUND
     walk = _Walk(query, relations)
     if walk.whole() is None:
@@ -288,17 +290,17 @@ class _Walk:
         if any(key <= grouped_by for key in block.before):
             # One row a group.
             return
-        if name in _TAKING_ONE:
+        if name in TAKING_ONE:
             if first is None or block.part(first) not in grouped_by:
                 self.calls.add(name)
-        elif name in _LISTING:
+        elif name in LISTING:
             if not (self._is_regardless(node) or _is_sorted_by(node, first)):
                 self.calls.add(name)
-        elif name in _BY_ANOTHER:
+        elif name in BY_ANOTHER:
             known = grouped_by | {block.part(one) for one in arguments[1:2]}
             if not any(key <= known for key in block.before) and block.part(arguments[0]) not in known:
                 self.calls.add(name)
-        elif name in _ESTIMATING or (name == "mode" and len(arguments) == 1):
+        elif name in ESTIMATING or (name == "mode" and len(arguments) == 1):
             self.calls.add(name)
 
     def _is_regardless(self, node: exp.Expr) -> bool:
@@ -323,17 +325,17 @@ class _Walk:
         kind = (spec.args.get("kind"), spec.args.get("start"), spec.args.get("end")) if spec is not None else (None,) * 3
         counts_rows = kind[0] == "ROWS" and kind[1:] != ("UNBOUNDED", "UNBOUNDED")
         name = self._any_name(function) if isinstance(function, exp.Func) else ""
-        if not counts_rows and name not in _COUNTING_OFF | _TAKING_ONE | _LISTING:
+        if not counts_rows and name not in COUNTING_OFF | TAKING_ONE | LISTING:
             return
         keys = [*partition, *(order.expressions if order is not None else ())]
         if not block.tells_apart(keys, block.keys):
-            self.ties.add(name if name in _COUNTING_OFF | _TAKING_ONE | _LISTING else "ROWS")
+            self.ties.add(name if name in COUNTING_OFF | TAKING_ONE | LISTING else "ROWS")
 
     def _name(self, node: exp.Expr) -> str | None:
         if not isinstance(node, exp.Func):
             return None
         name = self._any_name(node)
-        return name if name in _CALLED or _is_aggregate(node) else None
+        return name if name in CALLED or _is_aggregate(node) else None
 
     def _any_name(self, node: exp.Func) -> str:
         if isinstance(node, exp.Anonymous):

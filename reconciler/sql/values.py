@@ -27,11 +27,11 @@ from reconciler.sql.expressions import (
     together,
     with_article,
 )
+from reconciler.sql.parsed_stars import counts_rows
 from reconciler.sql.places import own_offset, written_name
 from reconciler.sql.repeatable import Number, is_repeatable, number_of_call, number_of_type, numbers_together
 from reconciler.sql.resolving import Resolver
 from reconciler.sql.scopes import CALLED, CONSTANT, UNREPEATABLE, Block, Scope, Value
-from reconciler.sql.stars import counts_rows
 from reconciler.sql.words import spark_functions, spark_generators, spark_words
 
 Named = dict[str, Block]

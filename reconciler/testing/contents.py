@@ -9,7 +9,7 @@ from reconciler.base.declarations import ForeignRelation
 from reconciler.base.digest import digest_json
 from reconciler.base.names import fold
 from reconciler.project.program.model import Program, View
-from reconciler.sql.scopes import ALL_COLUMNS
+from reconciler.sql.lineage import ALL_COLUMNS
 from reconciler.testing.definitions import Definition, Term
 
 

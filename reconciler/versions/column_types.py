@@ -25,7 +25,7 @@ from reconciler.project.snapshot.objects import VersionedObject, object_key, ver
 from reconciler.registry.model import Head, ObjectVersions
 from reconciler.registry.placements import Placement
 from reconciler.registry.protocol import Registry
-from reconciler.sql.scopes import ALL_COLUMNS
+from reconciler.sql.lineage import ALL_COLUMNS
 from reconciler.state.histories import known_versions
 from reconciler.versions.recorded import Likeness, Recorded, recorded_versions
 

@@ -16,7 +16,7 @@ from reconciler.project.snapshot.model import Snapshot
 from reconciler.project.snapshot.objects import object_key
 from reconciler.registry.model import Head, ObjectVersions
 from reconciler.registry.protocol import History
-from reconciler.sql.scopes import ALL_COLUMNS
+from reconciler.sql.lineage import ALL_COLUMNS
 from reconciler.state.applied import read_snapshot
 from reconciler.state.histories import known_versions, versions_at
 from reconciler.versions.names_since import names_after, was_ever_renamed

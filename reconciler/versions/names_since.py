@@ -25,7 +25,7 @@ from reconciler.project.program.model import Program
 from reconciler.project.snapshot.objects import object_key
 from reconciler.registry.model import Head, ObjectVersions
 from reconciler.registry.protocol import History, Registry
-from reconciler.sql.scopes import ALL_COLUMNS
+from reconciler.sql.lineage import ALL_COLUMNS
 from reconciler.state.histories import FORMERLY, known_versions, published_rows, versions_at
 from reconciler.state.step_history import published_state
 from reconciler.versions.looking import ObjectVersion

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from reconciler.base.declarations import Manifest
 from reconciler.project.program.compile import Compiled, compile_program
-from reconciler.workspace.foreign import look_up
 from reconciler.workspace.visits import Visit
 
 
@@ -15,6 +14,8 @@ def compile_manifest(visit: Visit, manifest: Manifest, *, complete: bool = True,
     compiled = compile_program(manifest, complete=complete, cache=cache, limited=limited)
     if not compiled.missing:
         return compiled
+    from reconciler.workspace.foreign import look_up
+
     found = look_up(visit, manifest, compiled.missing)
     return compile_program(
         replace(manifest, foreign=(*manifest.foreign, *found.relations)),

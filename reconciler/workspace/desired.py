@@ -34,7 +34,6 @@ from reconciler.project.program.settings import (
 from reconciler.project.snapshot.model import Snapshot, take_snapshot
 from reconciler.project.snapshot.outline import outline_of
 from reconciler.workspace.compiling import compile_manifest
-from reconciler.workspace.foreign import with_settled_foreign
 from reconciler.workspace.outlines import files_key
 from reconciler.workspace.output_places import misplaced_outputs, shared_outputs
 from reconciler.workspace.visits import Visit
@@ -143,6 +142,8 @@ def _compile(visit: Visit, files: Mapping[str, str] | None, applied: Snapshot | 
 
         program = with_maintained_versions(visit, program)
     if program.foreign:
+        from reconciler.workspace.foreign import with_settled_foreign
+
         program = with_settled_foreign(visit, program)
     snapshot = take_snapshot(program)
     if applied is not None and applied.program.settings.environment is None:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from reconciler.cli.main import run
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
@@ -30,24 +32,52 @@ def _imported(repository: Path, *arguments: str) -> tuple[str, set[str]]:
     return shown, set(json.loads(names))
 
 
-def test_a_plan_imports_what_it_needs(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+_MANIFEST = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {{name: shop}}\nspec: {{bootstrap_policy: {policy}}}\n"
+_TABLES = "CREATE TABLE orders (id BIGINT, qty INT);\n"
+_VIEWS = "CREATE MATERIALIZED VIEW big AS SELECT id FROM orders WHERE qty > {least};\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a pipeline that is applied."""
     monkeypatch.setenv("RECONCILE_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "repository" / "pipelines" / "shop"
     folder.mkdir(parents=True)
-    (folder / "pipeline.yaml").write_text("apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n")
-    query = "CREATE MATERIALIZED VIEW big AS SELECT id FROM orders WHERE qty > {least};\n"
-    (folder / "tables.sql").write_text("CREATE TABLE orders (id BIGINT, qty INT);\n")
-    (folder / "views.sql").write_text(query.format(least=1))
+    (folder / "pipeline.yaml").write_text(_MANIFEST.format(policy="allow"))
+    (folder / "tables.sql").write_text(_TABLES)
+    (folder / "views.sql").write_text(_VIEWS.format(least=1))
     assert run(["apply", "--repo", str(tmp_path / "repository")], engine=RecordingEngine(DeltaWriter())) == 0
+    return folder
 
+
+def test_a_plan_imports_what_it_needs(tmp_path: Path, folder: Path) -> None:
     shown, names = _imported(tmp_path / "repository")
     assert "no changes" in shown
     shown, names = _imported(tmp_path / "repository")
     assert "no changes" in shown
     assert names & _HEAVY == set()
 
-    (folder / "views.sql").write_text(query.format(least=2))
+    (folder / "views.sql").write_text(_VIEWS.format(least=2))
     shown, names = _imported(tmp_path / "repository")
     assert "1 to bootstrap" in shown
     # The one query that changed is parsed; what was right before is not checked again.
     assert names & _HEAVY == {"sqlglot"}
+
+
+def test_a_plan_parses_no_query_that_is_known(tmp_path: Path, folder: Path) -> None:
+    _imported(tmp_path / "repository")
+    (folder / "pipeline.yaml").write_text(_MANIFEST.format(policy="await_approval"))
+    shown, names = _imported(tmp_path / "repository")
+    assert "bootstrap_policy" in shown
+    assert names & _HEAVY == {"yaml", "jsonschema"}
+
+
+def test_a_view_that_is_computed_anew_is_not_parsed_again(tmp_path: Path, folder: Path) -> None:
+    _imported(tmp_path / "repository")
+    (tmp_path / "repository" / "reconcile.yaml").write_text(
+        "default: dev\nenvironments:\n  dev:\n    warehouse: .reconcile/warehouse\n"
+        "    spark: {spark.sql.session.timeZone: Europe/Berlin}\n"
+    )
+    shown, names = _imported(tmp_path / "repository")
+    assert "1 to bootstrap" in shown
+    assert "sqlglot" not in names

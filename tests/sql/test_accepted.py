@@ -15,7 +15,8 @@ from reconciler.engine.protocol import Engine
 from reconciler.sql.arity import ARITY
 from reconciler.sql.check import analyse_query
 from reconciler.sql.lexer import cut_query, query_tokens
-from reconciler.sql.query import Problem, parse_query
+from reconciler.sql.problems import Problem
+from reconciler.sql.query import parse_query
 from tests.engine.engines import session_of
 from tests.sql.pairs_schema import tables
 

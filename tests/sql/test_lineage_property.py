@@ -8,7 +8,7 @@ from hypothesis import strategies as some
 
 from reconciler.base.names import fold
 from reconciler.sql.check import analyse_query
-from reconciler.sql.scopes import ALL_COLUMNS
+from reconciler.sql.lineage import ALL_COLUMNS
 from tests.plan.wide_programs import program
 from tests.sql.small_queries import DATA, RELATIONS, TABLES, Data, Query, Row, queries, run
 

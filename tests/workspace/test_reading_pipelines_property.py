@@ -9,7 +9,8 @@ import pytest
 from reconciler.base.boundaries import no_boundary
 from reconciler.base.errors import ReconcileError
 from reconciler.engine.protocol import ViewBuild
-from reconciler.query.reading import foreign_placements, published_place, query_of, sources_for
+from reconciler.query.reading import published_place, query_of, sources_for
+from reconciler.registry.placements import foreign_placements
 from reconciler.state.step_history import read_step
 from reconciler.testing.crashes import Crash, crash_at
 from reconciler.testing.recording import RecordingEngine

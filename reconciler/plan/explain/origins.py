@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from reconciler.base.names import fold
 from reconciler.project.program.model import Program, View
-from reconciler.sql.scopes import ALL_COLUMNS
+from reconciler.sql.lineage import ALL_COLUMNS
 
 _Pairs = frozenset[tuple[str, str]]
 

@@ -11,9 +11,9 @@ what it reads was judged when its query was written. Whether a query does so is 
 is parsed: that takes most of the time of a plan.
 """
 
-import re
 from collections.abc import Iterator, Mapping
-from typing import assert_never
+from functools import cache
+from typing import TYPE_CHECKING, Final, assert_never
 
 from reconciler.base.declarations import PythonBody, RelationKind, SqlBody
 from reconciler.base.names import fold
@@ -28,46 +28,39 @@ from reconciler.sql.determinism import (
     NON_DETERMINISTIC_WITHOUT_ARGUMENTS,
     non_deterministic_calls,
 )
-from reconciler.sql.row_keys import Given, renamed
-from reconciler.sql.undetermined import Relations, given_by, undetermined_parts
+from reconciler.sql.lexer import words_in
+from reconciler.sql.undetermined_signs import may_be_undetermined
 
-_WORDS = sorted(NON_DETERMINISTIC | NON_DETERMINISTIC_WITHOUT_ARGUMENTS | MOMENTS)
-_CANDIDATE = re.compile(rf"\b(?:{'|'.join(map(re.escape, _WORDS))})\b", re.IGNORECASE)
+if TYPE_CHECKING:
+    from reconciler.plan.hazards.ties import Ties
+
+_SIGNS: Final = NON_DETERMINISTIC | NON_DETERMINISTIC_WITHOUT_ARGUMENTS | MOMENTS
 
 
 def undetermined_views(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
     """H908."""
     undetermined = _undetermined(desired.functions)
-    unique = _unique(desired)
+
+    @cache
+    def ties() -> "Ties":
+        from reconciler.plan.hazards.ties import Ties
+
+        return Ties(desired)
+
     for view in computed_views(diff, desired):
+        words = words_in(view.query)
+        calls = {*_calls(view.query, words)}
+        taken: tuple[str, ...] = ()
+        if may_be_undetermined(words):
+            found = ties().of(view)
+            calls, taken = {*calls, *found.calls}, found.ties
         called = [desired.functions[key].name for key in view.calls if key in undetermined]
-        found = undetermined_parts(view.query, unique)
-        names = [*sorted({*_calls(view.query), *found.calls}), *sorted(called, key=fold)]
+        names = [*sorted(calls), *sorted(called, key=fold)]
         told = [f"calls {', '.join(names)}"] if names else []
-        told += [f"takes {', '.join(found.ties)} by an order that may have ties"] if found.ties else []
+        told += [f"takes {', '.join(taken)} by an order that may have ties"] if taken else []
         if told:
             message = f"view {view.name} {' and '.join(told)}: computed again from the same rows, its result may differ"
             yield Hazard("H908", view.name, message)
-
-
-def _unique(program: Program) -> Relations:
-    """What tells the rows of a program's relations apart. Views are looked at when they are asked for."""
-    known: dict[str, Given] = {}
-
-    def unique(key: str) -> Given:
-        if key not in known:
-            # A circle of views, which is an error elsewhere, must not keep us here.
-            known[key] = Given()
-            if key in program.tables:
-                table = program.tables[key]
-                primary = frozenset(map(fold, table.primary_key))
-                known[key] = Given(tuple(fold(column.name) for column in table.columns), (primary,) if primary else ())
-            elif key in program.views:
-                view = program.views[key]
-                known[key] = renamed(given_by(view.query, unique), tuple(map(fold, view.declaration.column_names)))
-        return known[key]
-
-    return unique
 
 
 def computed_views(diff: Diff, desired: Program) -> Iterator[View]:
@@ -81,8 +74,8 @@ def computed_views(diff: Diff, desired: Program) -> Iterator[View]:
     return (desired.views[key] for key in sorted(keys) if key in desired.views)
 
 
-def _calls(text: str) -> tuple[str, ...]:
-    return non_deterministic_calls(text) if _CANDIDATE.search(text) else ()
+def _calls(text: str, words: frozenset[str]) -> tuple[str, ...]:
+    return () if _SIGNS.isdisjoint(words) else non_deterministic_calls(text)
 
 
 def _undetermined(functions: Mapping[str, Function]) -> frozenset[str]:
@@ -94,7 +87,7 @@ def _undetermined(functions: Mapping[str, Function]) -> frozenset[str]:
             continue
         match declaration.body:
             case SqlBody(expression):
-                if _calls(expression) or not found.isdisjoint(functions[key].calls):
+                if _calls(expression, words_in(expression)) or not found.isdisjoint(functions[key].calls):
                     found.add(key)
             case PythonBody():
                 found.add(key)

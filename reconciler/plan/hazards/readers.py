@@ -22,7 +22,7 @@ from reconciler.plan.hazards.types import Retyped, retyped_columns
 from reconciler.plan.model import Hazard
 from reconciler.project.program.model import Program
 from reconciler.project.program.written_names import respelled_columns
-from reconciler.sql.scopes import ALL_COLUMNS
+from reconciler.sql.lineage import ALL_COLUMNS
 
 
 @dataclass(frozen=True, slots=True)

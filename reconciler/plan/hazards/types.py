@@ -7,13 +7,15 @@ view calls), or another view hands such a column on as it is.
 
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from reconciler.base.names import fold
 from reconciler.diff.causes import ColumnRetyped, FunctionChanged, QueryChanged
 from reconciler.diff.model import Action, Diff
 from reconciler.project.program.model import Program, View
-from reconciler.sql.plain_columns import plain_columns, stated_types
-from reconciler.sql.query import ParsedQuery, parse_query
+
+if TYPE_CHECKING:
+    from reconciler.sql.query import ParsedQuery
 
 Retyped = Mapping[str, Mapping[str, ColumnRetyped]]
 """By relation and column, both folded as desired."""
@@ -74,6 +76,8 @@ class _Types:
         view = self._program.views.get(key)
         if view is None or view.lineage is None or view.declaration.column_names:
             return {}
+        from reconciler.sql.plain_columns import stated_types
+
         parsed = _parsed(view.query)
         # What a rolled back or pinned view calls is not what is called so today.
         called = {name: self._functions[bound] for name, bound in view.declaration.functions if bound in self._functions}
@@ -86,13 +90,17 @@ class _Types:
 
 
 @lru_cache(maxsize=256)
-def _parsed(query: str) -> ParsedQuery:
+def _parsed(query: str) -> "ParsedQuery":
     """Remembered: two hazards ask for the same."""
+    from reconciler.sql.query import parse_query
+
     return parse_query(query)
 
 
-def _handed_on(view: View, parsed: ParsedQuery) -> dict[str, tuple[str, str]]:
+def _handed_on(view: View, parsed: "ParsedQuery") -> dict[str, tuple[str, str]]:
     """The relation and column that each output column is, of those that are handed on; all folded."""
+    from reconciler.sql.plain_columns import plain_columns
+
     assert view.lineage is not None
     plain = plain_columns(parsed, view.column_names)
     return {
