@@ -37,6 +37,8 @@ def excessive_pivot(tokens: Sequence[Token]) -> Token | None:
 
     Its columns are the product of what stands in its lists: the aggregates before FOR, and the values of each IN behind it.
     """
+    if "PIVOT" not in {token.text.upper() for token in tokens}:
+        return None
     total = 0
     around = [_Bracket()]
     before: Token | None = None

@@ -61,7 +61,12 @@ def parse_query(query: str) -> ParsedQuery:
     problem = _shape(tokens)
     if problem is not None:
         return problem
-    if _is_beyond(tokens) or tokens[0].is_word("TABLE", "MAP", "REDUCE") or _holds_table(tokens) or needs_many_tries(tokens):
+    if (
+        _is_beyond(tokens)
+        or tokens[0].is_word("TABLE", "MAP", "REDUCE")
+        or _holds_table(query, tokens)
+        or needs_many_tries(tokens)
+    ):
         return Unsure()
     found = _parse(respelled(query, tokens), tokens)
     if isinstance(found, Problem) and found.code == "S214" and (names := surely_names(tokens)):
@@ -71,9 +76,9 @@ def parse_query(query: str) -> ParsedQuery:
     return found
 
 
-def _holds_table(tokens: Sequence[Token]) -> bool:
+def _holds_table(query: str, tokens: Sequence[Token]) -> bool:
     """Whether `TABLE x` may stand for a query within this one: the parser takes it for a column, or drops it."""
-    return any(
+    return "TABLE" in query.upper() and any(
         token.is_word("TABLE")
         and following.kind in (Kind.WORD, Kind.QUOTED)
         and (before.is_symbol("(") or before.is_symbol(")") or before.is_word(*_BEFORE_A_QUERY))
