@@ -7,7 +7,7 @@ beginning. The text of a statement says again what its parts say: it is told onl
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from reconciler.base.names import fold
@@ -55,7 +55,7 @@ def untold_changes(
 ) -> Iterator[MetadataChange]:
     """What differs in what is recorded and is neither told by the rest of the diff nor by `metadata`."""
     known = {(fold(one.subject), one.what) for one in metadata}
-    before, after = _stored(applied), _stored(desired)
+    before, after = _stored(applied, desired), _stored(desired, applied)
     for (kind, name), definition in sorted(after.items()):
         former = before.get((kind, name))
         if former is None or former == definition:
@@ -114,8 +114,11 @@ def _of_object(
         yield MetadataChange(subject, "text")
 
 
-def _stored(program: Program) -> dict[tuple[str, str], Mapping[str, Any]]:
-    return {(one["kind"], one["name"]): one["definition"] for one in encode_program(program)}
+def _stored(program: Program, other: Program) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """What is recorded of a program, but for the views that another one declares alike: of these the same is recorded."""
+    declared = {key: view.declaration for key, view in other.views.items()}
+    views = {key: view for key, view in program.views.items() if declared.get(key) != view.declaration}
+    return {(one["kind"], one["name"]): one["definition"] for one in encode_program(replace(program, views=views))}
 
 
 def _differing(former: Mapping[str, Any], definition: Mapping[str, Any]) -> list[str]:

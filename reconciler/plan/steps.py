@@ -192,6 +192,11 @@ class StoredReads:
         """What a view reads, by its folded name; names, sorted."""
         found = self._of[key]
         if found not in self._known:
-            # From the lowest bit on.
-            self._known[found] = tuple(name for name, bit in zip(self._names, bin(found)[:1:-1], strict=False) if bit == "1")
+            # From the lowest bit on. Most views read few of all that there are.
+            names, rest = [], found
+            while rest:
+                lowest = rest & -rest
+                names.append(self._names[lowest.bit_length() - 1])
+                rest ^= lowest
+            self._known[found] = tuple(names)
         return self._known[found]
