@@ -37,7 +37,7 @@ from reconciler.run.outputs_by_place import known_after_change, outputs_of
 from reconciler.state.applied import AppliedState, read_applied
 from reconciler.state.folders import folder_for, renamed_placements
 from reconciler.state.staged import with_staged
-from reconciler.workspace.desired import begin_visit, compile_desired
+from reconciler.workspace.desired import begin_visit, settle_desired, validate_files
 from reconciler.workspace.outlines import find_unchanged
 from reconciler.workspace.output_places import other_writers
 from reconciler.workspace.pipelines import require_known
@@ -179,8 +179,13 @@ def plan_with_programs(target: Target, pipeline: str) -> Planned:
 
 
 def _plan_compiled(target: Target, pipeline: str, files: Mapping[str, str] | None) -> Planned:
+    # Files first: what is applied are mostly the same queries, and who reads a file has cut these into tokens.
+    visit = begin_visit(target, pipeline)
+    validated = validate_files(visit, files) if files is not None else None
     applied = read_applied(target, pipeline)
-    desired = compile_desired(target, pipeline, files, applied=applied.snapshot)
+    desired = (
+        settle_desired(visit, files, validated, applied.snapshot) if files is not None and validated is not None else None
+    )
     return planned_between(target, pipeline, applied, desired)
 
 

@@ -51,7 +51,7 @@ class Validated:
 
 def validate_pipeline(target: Target, pipeline: str) -> Validated:
     """Read and compile a pipeline's files. Never raises for what they say."""
-    return _validate(begin_visit(target, pipeline), read_pipeline_files(target.root, pipeline))
+    return validate_files(begin_visit(target, pipeline), read_pipeline_files(target.root, pipeline))
 
 
 def validate_pipelines(target: Target, pipelines: Iterable[str]) -> dict[str, tuple[Diagnostic, ...]]:
@@ -68,7 +68,8 @@ def begin_visit(target: Target, pipeline: str) -> Visit:
     return Visit(target, (pipeline,), _compile_visited)
 
 
-def _validate(visit: Visit, files: Mapping[str, str]) -> Validated:
+def validate_files(visit: Visit, files: Mapping[str, str]) -> Validated:
+    """Compile the files of the pipeline that a visit is at. Never raises for what they say."""
     target, pipeline = visit.target, visit.chain[-1]
     read = read_manifest(pipeline_folder(pipeline), files, target.variables, target.cache)
     if read.manifest is None:
@@ -111,18 +112,18 @@ def compile_desired(
     """The snapshot of files that were read (`source.files_of`), with what is rolled back. Raises ManifestInvalid with every
     error; of pins what `pinned_objects` says, of rollbacks `held_objects`, of versions kept up to date `maintained`.
     `applied` as for `read_desired`."""
-    return _compile(begin_visit(target, pipeline), files, applied)
+    visit = begin_visit(target, pipeline)
+    return None if files is None else settle_desired(visit, files, validate_files(visit, files), applied)
 
 
 def _compile_visited(visit: Visit) -> Snapshot | None:
-    return _compile(visit, files_of(visit.target.root, visit.chain[-1]), None)
+    files = files_of(visit.target.root, visit.chain[-1])
+    return None if files is None else settle_desired(visit, files, validate_files(visit, files), None)
 
 
-def _compile(visit: Visit, files: Mapping[str, str] | None, applied: Snapshot | None) -> Snapshot | None:
-    if files is None:
-        return None
+def settle_desired(visit: Visit, files: Mapping[str, str], validated: Validated, applied: Snapshot | None) -> Snapshot:
+    """The second half of `compile_desired`, which takes what is applied. `validated` are the files, by `validate_files`."""
     target, pipeline = visit.target, visit.chain[-1]
-    validated = _validate(visit, files)
     errors = errors_among(validated.diagnostics)
     if errors or validated.program is None:
         raise ManifestInvalid(errors)
