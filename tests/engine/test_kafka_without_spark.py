@@ -1,5 +1,6 @@
 """Small ranges of topics that are brought in without a job of Spark: what Spark would have read, or nothing."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -46,6 +47,18 @@ def test_offsets_bound_what_is_read(small: Connector, topic: str, kafka_broker: 
     assert reading.ids() == [7, 8, 9]
     assert reading.take_all() == 1
     assert reading.ids() == [7, 8, 9, 10, 11]
+
+
+def test_nobody_waits_for_records_to_come(spark_engine: Any, topic: str, kafka_broker: Broker) -> None:
+    wanted = {"topic": topic, "from": {"0": 0, "1": 0}, "until": {"0": 10, "1": 5}}
+    config = {"topic": topic, "bootstrap.servers": kafka_broker.bootstrap, "fetch.max.wait.ms": 9_000}
+    spark_engine.fetch(wanted, config, MOST_BYTES)
+    started = time.monotonic()
+
+    values = spark_engine.fetch(wanted, config, MOST_BYTES)
+
+    assert len(values) == 15
+    assert time.monotonic() - started < 7
 
 
 CHANGES: Mapping[str, list[Any]] = {

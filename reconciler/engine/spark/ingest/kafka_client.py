@@ -27,6 +27,7 @@ _OURS = {
     "allow.auto.create.topics": "false",
 }
 _SERVERS = "bootstrap.servers"
+_LONGEST_WAIT = "fetch.max.wait.ms"
 _READ_COMMITTED = "read_committed"
 _NO_TOPIC = ("UnknownTopicOrPartitionException", "UnknownTopicIdException")
 _REFUSALS = ("AuthenticationException", "AuthorizationException", "UnsupportedVersionException", "InvalidTopicException")
@@ -83,9 +84,12 @@ class TopicClient:
 
     def consumer(self, **options: str) -> Any:
         """A client that reads records, of no partition yet; whoever asks for it closes it. `options` are further ones, with
-        `_` for points."""
+        `_` for points.
+
+        It reads what is there, and asks for what comes after that before anybody wants it. A broker answers that when
+        something comes or the longest wait is over, and to close the client takes as long."""
         further = {name.replace("_", "."): value for name, value in options.items()}
-        settings = _settings(self._jvm, {**_of_consumer(self._options), **further})
+        settings = _settings(self._jvm, {**_of_consumer(self._options), _LONGEST_WAIT: "10", **further})
         return self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(settings)
 
     def partition(self, number: int) -> Any:
