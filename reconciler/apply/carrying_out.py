@@ -48,7 +48,7 @@ from reconciler.state.applied import read_snapshot
 from reconciler.state.events import Event, EventLog
 from reconciler.state.journal import OpenJournal
 from reconciler.state.staged import describe_promotion, staged_folders
-from reconciler.state.step_history import next_step
+from reconciler.state.step_history import ToldOfStep, next_step
 from reconciler.versions.column_types import require_recorded_types, with_types
 from reconciler.versions.numbering import Switch, record_versions
 
@@ -187,7 +187,7 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
         published.relations,
     )
     record_versions(target.registry, head, versions, desired, switch)
-    publish_head(target.registry, work.stored, closed, program, "apply")
+    publish_head(target.registry, work.stored, closed, program, ToldOfStep("apply"))
     session.boundary(f"commit_snapshot:{EFFECTED}")
     taken = {staging_of(entry.intent) for entry in journal.entries}
     for folder in sorted(staged_folders(head) - taken):

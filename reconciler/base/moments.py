@@ -12,6 +12,26 @@ def moment_of(time: datetime) -> str:
     return time.astimezone(UTC).isoformat(timespec="milliseconds")
 
 
+def moment_of_milliseconds(milliseconds: int) -> str | None:
+    """A time in milliseconds since 1970, as rows say it. None where it can't be meant: what has no time to tell gives 0 or
+    -1, and what anybody may set is not in every calendar."""
+    if milliseconds <= 0:
+        return None
+    try:
+        return moment_of(datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=milliseconds))
+    except OverflowError:
+        return None
+
+
+def seconds_between(earlier: str | None, later: str) -> float | None:
+    """How long it was from one moment to another. None where the earlier one is not known, or is later: then clocks differ,
+    and nobody knows."""
+    if earlier is None:
+        return None
+    seconds = (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds()
+    return seconds if seconds >= 0 else None
+
+
 def this_moment() -> str:
     """Now, as rows say it."""
     return moment_of(datetime.now(UTC))

@@ -38,6 +38,11 @@ METRICS: Final[Mapping[str, Metric]] = {
     "reconcile_run_start_time_seconds": Metric("gauge", "When the last run started, in Unix time."),
     "reconcile_step_seconds": Metric("gauge", "Time of the last step by phase."),
     "reconcile_step_average_seconds": Metric("gauge", "Time of a step by phase, on average over the last run."),
+    "reconcile_pipeline_freshness_seconds": Metric(
+        "gauge", "Age of the oldest change of the last step with input when it was published."
+    ),
+    "reconcile_pipeline_freshness_median_seconds": Metric("gauge", "The median of this over the last hundred steps."),
+    "reconcile_pipeline_freshness_highest_seconds": Metric("gauge", "The highest of this over the last hundred steps."),
     "reconcile_relation_rows": Metric("gauge", "Rows of a table or stored view at the published step."),
     "reconcile_relation_failed_calls": Metric("gauge", "Calls that failed and gave NULL, in the current rows of a view."),
     "reconcile_connector_activity": Metric("gauge", "1 for the connector's activity, 0 for the others."),
@@ -53,6 +58,10 @@ METRICS: Final[Mapping[str, Metric]] = {
     "reconcile_connector_backlog": Metric(
         "gauge", "The lag: what is not read yet, by part of the input (for Kafka, by partition)."
     ),
+    "reconcile_connector_freshness_seconds": Metric(
+        "gauge", "Age of the oldest change of the input's last batch when it was published."
+    ),
+    "reconcile_connector_waiting_seconds": Metric("gauge", "Age of the oldest change that the input has not read yet."),
     "reconcile_connector_failing": Metric("gauge", "1 while the connector fails and the run retries it."),
     "reconcile_connector_last_error_time_seconds": Metric("gauge", "When the connector failed last, in Unix time."),
 }
@@ -83,6 +92,9 @@ def _of_pipeline(status: PipelineStatus) -> Iterator[Sample]:
         for metric, which in (("reconcile_step_seconds", "last"), ("reconcile_step_average_seconds", "average")):
             for phase, seconds in sorted(status.run.phases.get(which, {}).items()):
                 yield Sample(metric, {**labels, "phase": phase}, seconds)
+        for name, which in (("", "last"), ("_median", "median"), ("_highest", "highest")):
+            if status.run.freshness.get(which) is not None:
+                yield Sample(f"reconcile_pipeline_freshness{name}_seconds", labels, status.run.freshness[which])
     for relation in status.relations:
         if relation.rows is not None:
             yield Sample("reconcile_relation_rows", {**labels, "relation": relation.name}, relation.rows)
@@ -107,6 +119,9 @@ def _of_connector(labels: Mapping[str, str], connector: ConnectorStatus) -> Iter
     yield Sample("reconcile_connector_failing", labels, float(connector.activity == Activity.FAILING.value))
     for part, waiting in sorted(connector.backlog.items()):
         yield Sample("reconcile_connector_backlog", {**labels, "part": part}, waiting)
+    for metric, seconds in (("freshness", connector.freshness), ("waiting", connector.waiting_seconds)):
+        if seconds is not None:
+            yield Sample(f"reconcile_connector_{metric}_seconds", labels, seconds)
     if connector.last_error is not None:
         yield Sample("reconcile_connector_last_error_time_seconds", labels, _unix(connector.last_error["at"]))
 

@@ -135,6 +135,15 @@ def _show_steps(run: RunStatus) -> None:
     last, average = run.phases.get("last", {}), run.phases.get("average", {})
     phases = ", ".join(f"{name} {seconds:.2f} s ({average.get(name, 0.0):.2f})" for name, seconds in sorted(last.items()))
     say(f"  last step (average): {phases or 'unknown'}; {run.steps} step(s) since {run.started_at}")
+    say(f"  last step without Spark: {'unknown' if run.without_spark is None else ', '.join(run.without_spark) or 'none'}")
+    say(f"  freshness: {_freshness(run.freshness)}")
+
+
+def _freshness(of: JsonObject) -> str:
+    last = "unknown" if of.get("last") is None else f"{of['last']:.2f} s"
+    if not of.get("steps"):
+        return last
+    return f"{last}; of {of['steps']} step(s): median {of['median']:.2f} s, highest {of['highest']:.2f} s"
 
 
 def _line(connector: ConnectorStatus) -> list[str]:
@@ -155,6 +164,9 @@ def _show_troubles(connector: ConnectorStatus) -> None:
     failing = connector.activity == "failing"
     if connector.reason and not failing:
         say(f"  {connector.name}: {connector.reason}")
+    if connector.waiting_since is not None:
+        waits = "" if connector.waiting_seconds is None else f" ({connector.waiting_seconds:.1f} s)"
+        say(f"  {connector.name}: the oldest change that it has not read is of {connector.waiting_since}{waits}")
     if connector.unmatched:
         deletes = "1 delete" if connector.unmatched == 1 else f"{connector.unmatched} deletes"
         say(f"  {connector.name}: {deletes} found no row")

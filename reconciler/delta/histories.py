@@ -2,6 +2,7 @@
 
 Appends of different writers rebase over each other, so nobody waits. A batch carries an application transaction: the
 same batch appended again (a crash lost the answer) is recognised and skipped. Reading filters by equality of columns.
+A column that an earlier version did not have comes with the first row that has it, and is empty in those before.
 
 A history of one writer at a time (`append_serial`) may become long: its rows carry numbers instead of ids, so that its log
 does not grow by one id a row, and every hundred commits its files are put together and old log entries go.
@@ -45,7 +46,13 @@ class HistoryTable:
         place, expected = (self.location, None) if table is None else (table, table.version())
         try:
             with writing(self.location, expected, conflict=None, refused="G603", data=_size(rows)):
-                write_deltalake(place, self._data(rows), mode="append", commit_properties=properties)
+                write_deltalake(
+                    place,
+                    self._data(rows),
+                    mode="append",
+                    schema_mode="merge" if self._lacking(table) else None,
+                    commit_properties=properties,
+                )
         except RegistryError:
             # Two first writers create the table at once: the second finds it there and appends.
             if table is not None or open_table(self.location) is None:
@@ -68,6 +75,7 @@ class HistoryTable:
                     place,
                     self._data(rows),
                     mode="append",
+                    schema_mode="merge" if self._lacking(table) else None,
                     configuration=_CONFIGURATION if table is None else None,
                     commit_properties=CommitProperties(app_transactions=transactions),
                 )
@@ -87,6 +95,16 @@ class HistoryTable:
             {column: arro3.core.Array([row[column] for row in rows], type=text) for column in self.columns}
         )
 
+    def _lacking(self, table: "DeltaTable | None") -> list[str]:
+        """The columns that the table does not have yet."""
+        known = None if table is None else {one.name for one in table.schema().fields}
+        return [] if known is None else [column for column in self.columns if column not in known]
+
+    def _all(self, table: "DeltaTable") -> str:
+        """The history as SQL has it, with all columns."""
+        lacking = "".join(f", '' as \"{column}\"" for column in self._lacking(table))
+        return f"(select *{lacking} from h)" if lacking else "h"
+
     def read(self, **equal: str) -> tuple[dict[str, Any], ...]:
         """The rows whose columns equal the given texts, in no particular order."""
         from deltalake import QueryBuilder
@@ -94,7 +112,7 @@ class HistoryTable:
         table = open_table(self.location)
         if table is None:
             return ()
-        rows = QueryBuilder().register("h", table).execute(f"select * from h{_where(equal)}").read_all()
+        rows = QueryBuilder().register("h", table).execute(f"select * from {self._all(table)}{_where(equal)}").read_all()
         return _records(rows, self.columns)
 
     def read_last(
@@ -117,7 +135,7 @@ class HistoryTable:
         most = "" if limit is None else f" limit {limit}"
         key = f'cast("{by}" as bigint)' if is_number else f'"{by}"'
         within = "" if between is None else f"{key} between {int(between[0])} and {int(between[1])}"
-        sql = f"select {chosen} from h{_where(equal, within)} order by {key} desc{most}"
+        sql = f"select {chosen} from {self._all(table)}{_where(equal, within)} order by {key} desc{most}"
         return _records(QueryBuilder().register("h", table).execute(sql).read_all(), columns)[::-1]
 
 
@@ -133,7 +151,7 @@ def _where(equal: Mapping[str, str], more: str = "") -> str:
 
 def _records(rows: Any, columns: Sequence[str]) -> tuple[dict[str, Any], ...]:
     values = {column: rows[column].to_pylist() for column in columns}
-    return tuple({column: values[column][index] for column in columns} for index in range(rows.num_rows))
+    return tuple({column: values[column][index] or "" for column in columns} for index in range(rows.num_rows))
 
 
 def _quoted(value: str) -> str:

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
+from reconciler.base.moments import moment_of_milliseconds
 from reconciler.connectors.file_input import is_pattern
 from reconciler.engine.protocol import Available
 
@@ -90,11 +91,11 @@ def unread(found: Listing, position: JsonObject | None, at_most: int | None = No
             raise changed(file)
     if not new:
         return None
-    backlog = {"files": len(new)}
+    backlog, waiting_since = {"files": len(new)}, _oldest(new)
     new = new[:at_most]
     after = sorted([*read_before.values(), *new])
     files = [{"path": file.path, "size": file.size, "modified": file.modified} for file in new]
-    return Available({"files": files}, _position(after), end_of_input=found.is_single, backlog=backlog)
+    return Available({"files": files}, _position(after), found.is_single, backlog, _oldest(new), waiting_since)
 
 
 def without_files(position: JsonObject | None, paths: Sequence[str]) -> JsonObject:
@@ -140,6 +141,11 @@ def changed(file: File) -> EngineError:
         f"{shlex.quote(file.path)}; to read all of it again, in addition to the rows that were read: reconcile connector "
         "seek PIPELINE CONNECTOR --to earliest",
     )
+
+
+def _oldest(files: Sequence[File]) -> str | None:
+    """When the file that waits longest was last modified, if that is known of all."""
+    return moment_of_milliseconds(min(file.modified for file in files))
 
 
 def _files(places: Iterable[Path]) -> Iterator[File]:

@@ -125,13 +125,15 @@ class TableBuild:
 class Built:
     """What a build wrote. `reused` says that the staging folder was complete already and nothing was computed.
     `failed_calls` are those of functions that give NULL where they fail, sorted by their names; of what is
-    reused, they are not known."""
+    reused, they are not known. `without_spark`: Spark computed the rows, and this process wrote them by itself, since there
+    were few."""
 
     rows: int
     bytes: int
     columns: tuple[ColumnType, ...]
     reused: bool = False
     failed_calls: tuple[FailedCalls, ...] = ()
+    without_spark: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +187,17 @@ class Ingestion:
 class Available:
     """What a connector has beyond a position: the range to read next, the position after it, and whether that is the
     end of the input (a snapshot ends, a folder may grow). `backlog` says how much there is by part of the input, where that
-    is known: {part: number of records or files not yet read, this range among them}."""
+    is known: {part: number of records or files not yet read, this range among them}.
+
+    `since` is when the oldest change of the range could first be seen at its source, `waiting_since` the same of all that is
+    not yet read (`base.moments`). None: the source does not tell."""
 
     range: JsonObject
     position: JsonObject
     end_of_input: bool
     backlog: Mapping[str, int] = field(default_factory=dict)
+    since: str | None = None
+    waiting_since: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -265,6 +265,8 @@ class StepEffects:
             columns=built.columns,
             failed_calls=built.failed_calls,
         )
+        if built.without_spark:
+            self.without_spark.add(view.name)
         if built.failed_calls:
             self.failed_calls[view.name] = built.failed_calls
         self._changed.add(key)

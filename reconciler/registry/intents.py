@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Final, TypeAlias, assert_never
 
 from reconciler.base.digest import JsonObject
-from reconciler.base.json_objects import from_json
+from reconciler.base.json_objects import from_json, to_json
 from reconciler.registry.placements import ForeignStep, Placement, foreign_to_json, placement_to_json
 
 
@@ -28,11 +28,13 @@ class Writer:
 @dataclass(frozen=True, slots=True)
 class Ingest:
     """What one connector (its qualified name) brings: the range that is read, and its position after it. Paths within the
-    repository are stored without its root."""
+    repository are stored without its root. `since` is when the oldest change of the range could first be seen at its source;
+    None: nobody knows."""
 
     connector: str
     range: JsonObject
     position: JsonObject
+    since: str | None = None
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -153,6 +155,7 @@ class Intent:
 
 _WRITER: Final = "writer"
 _TAKEN_OVER: Final = "taken_over"
+_ALWAYS: Final = ("connector", "range", "position")
 
 
 def kind_of(work: StepWork) -> str:
@@ -193,7 +196,9 @@ def intent_from_json(value: JsonObject) -> Intent:
 
 def _details(work: StepWork) -> JsonObject:
     match work:
-        case ReadInputs() | RunStatement():
+        case ReadInputs():
+            return {"ingests": [to_json(one, _ALWAYS) for one in work.ingests]}
+        case RunStatement():
             return asdict(work)
         case FollowPipelines():
             return {"foreign": foreign_to_json(work.foreign)}

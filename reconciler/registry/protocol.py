@@ -2,8 +2,9 @@
 
 Compare-and-set: `replace_*` succeeds only if the token is that of the newest document (None: there is none yet), else
 RegistryConflict and nothing is written. `write_id` makes a repeated call after a lost answer succeed.
-Histories are appended once per batch id and never changed. Those in SERIAL are written by whoever holds the lease, one row
-after the other, each with a number that only rises instead of a batch id: they may become long, and cost the same then.
+Histories are appended once per batch id and never changed. A column that came later is empty in rows from before. Those in
+SERIAL are written by whoever holds the lease, one row after the other, each with a number that only rises instead of a batch
+id: they may become long, and cost the same then.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -53,8 +54,9 @@ HISTORY_COLUMNS: Mapping[History, tuple[str, ...]] = {
     History.JOURNAL: ("apply_id", "entry", "step", "intent", "result", "at"),
     History.APPROVALS: ("plan_digest", "environment", "by", "at", "comment"),
     History.AUDIT: ("event", "at", "by", "details"),
-    # `relations` and `positions` as JSON: those that moved in this step, or all of them where `whole` is "true".
-    History.STEPS: ("step", "at", "kind", "record", "epoch", "whole", "relations", "positions"),
+    # `relations` and `positions` as JSON: those that moved in this step, or all of them where `whole` is "true". `told` is
+    # what else is told of the step, as JSON: empty in rows of versions that told nothing.
+    History.STEPS: ("step", "at", "kind", "record", "epoch", "whole", "relations", "positions", "told"),
     History.EVENTS: ("at", "event", "subject", "step", "details"),
     History.CHECKPOINTS: ("name", "at", "step", "record", "cause", "relations", "positions", "outputs"),
     # One row a version of an object, written once: what it is, and what brought it. `step` is that of its first switch.

@@ -169,7 +169,7 @@ class Moving:
                 if result.without_spark:
                     rows["without_spark"] = 1
                 self._report.moved(key, result.seconds, rows=result.inserted + result.deleted, **rows)
-                self._report.add_phase("emit", result.seconds)
+                self._report.sent(result)
                 self._log.record(Event.EMITTED, result.connector, result.step, rows)
             if not results:
                 return worked
@@ -263,13 +263,14 @@ class Moving:
             except EngineError as error:
                 self._failed(key, error)
                 continue
-            self._report.backlog(key, {} if available is None else available.backlog)
             if available is None:
+                self._report.backlog(key, {})
                 self._recovered(key, connector.qualified_name, None)
                 continue
+            self._report.backlog(key, available.backlog, available.waiting_since)
             position: dict[str, Any] = {**available.position, "end_of_input": available.end_of_input}
             read, position = (without_root(one, self._target.root) for one in (available.range, position))
-            found.append(Ingest(connector.qualified_name, read, position))
+            found.append(Ingest(connector.qualified_name, read, position, available.since))
         return found
 
     def _carry_out(self, ingests: list[Ingest]) -> None:
@@ -295,7 +296,7 @@ class Moving:
         for view, failed in result.failed_calls.items():
             for one in failed:
                 self._session.tell(f"{view}: {in_failed_calls(one)}")
-        self._report.stepped(result.step, result.seconds)
+        self._report.stepped(result)
         happened = [Happened(Event.STEP_PUBLISHED, "", result.step, details_of_step(result))]
         for name, rows in sorted(result.rows.items()):
             key = fold(name)

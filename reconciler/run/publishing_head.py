@@ -16,7 +16,7 @@ from reconciler.registry.model import Applied, Head, ObjectVersions, Stored
 from reconciler.registry.protocol import History, Registry
 from reconciler.run.emitting import pin_emissions
 from reconciler.state.refreshed import refreshed_after
-from reconciler.state.step_history import record_step
+from reconciler.state.step_history import ToldOfStep, record_step
 from reconciler.workspace.held_objects import held_numbers
 
 
@@ -51,9 +51,14 @@ def record_applied(registry: Registry, pipeline: str, applied: Applied, commit: 
 
 
 def publish_head(
-    registry: Registry, stored: Stored[Head], after: Head, program: Program, kind: str, boundary: Boundary = no_boundary
+    registry: Registry,
+    stored: Stored[Head],
+    after: Head,
+    program: Program,
+    told: ToldOfStep,
+    boundary: Boundary = no_boundary,
 ) -> Stored[Head]:
-    """Publish a step of this kind: its row, then the head. Raises RegistryConflict when this process lost the pipeline."""
-    record_step(registry, stored.value, after, kind)
+    """Publish a step: its row, then the head. Raises RegistryConflict when this process lost the pipeline."""
+    record_step(registry, stored.value, after, told)
     boundary(f"history:{RECORDED}")
     return registry.replace_head(stored.token, pin_emissions(after, program), str(uuid.uuid4()))

@@ -2,9 +2,10 @@
 
 Only the run writes it, at most once a second and when its state changes, and only when something in it is new: an idle
 run writes nothing. What is in it: the run's process and state; of each connector what it does and why, rows in all and per
-second (over the last ten), the backlog by part of the input, records rejected and deletes that found nothing, fields that no
-column takes and fields that were missing, the last failure; of the steps their number and their time by phase. Counts go on
-from the report of the run before: they are those of the connector's life, as long as it stays in the program. Whatever dies
+second (over the last ten), the backlog by part of the input and since when it waits, how fresh it is, records rejected and
+deletes that found nothing, fields that no column takes and fields that were missing, the last failure; of the steps their
+number and their time by phase, how fresh they are, and what of the last one was written without Spark. Counts go on from
+the report of the run before: they are those of the connector's life, as long as it stays in the program. Whatever dies
 where, a report never says less of them than the one before: until the program is known, what that one says of connectors is
 told again; and nothing is told before that one was read. What a run that is killed published in its last second may not be
 counted. A report that can't be written stops nothing.
@@ -26,7 +27,10 @@ from reconciler.base.names import fold
 from reconciler.connectors.columns import field_of
 from reconciler.project.program.model import Connector, Program
 from reconciler.registry.protocol import Registry
+from reconciler.run.emitting import EmissionResult
+from reconciler.run.freshness import Freshness
 from reconciler.run.orchestration import Activity, Decision
+from reconciler.run.stepping import StepResult
 from reconciler.sql.structures import paths, shape_of
 from reconciler.state.failed_commands import error_to_json
 from reconciler.state.lease import Holder
@@ -55,6 +59,8 @@ class _Figures:
     error: JsonObject | None = None
     retry_at: str | None = None
     recent: deque[tuple[float, float, int]] = field(default_factory=deque)
+    waiting_since: str | None = None
+    freshness: float | None = None
     unknown: dict[str, int] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
 
@@ -91,6 +97,8 @@ class Reporter:
         self._figures: dict[str, _Figures] | None = None
         self._phases: dict[str, float] = {}
         self._last_phases: dict[str, float] = {}
+        self._freshness = Freshness()
+        self._without_spark: set[str] = set()
         self._steps = 0
         self._step: int | None = None
         self._error: JsonObject | None = None
@@ -138,9 +146,10 @@ class Reporter:
         for key, decision in decisions.items():
             self._of(key).decision = decision
 
-    def backlog(self, key: str, backlog: Mapping[str, int]) -> None:
-        """How much of an input waits to be read."""
-        self._of(key).backlog = dict(sorted(backlog.items()))
+    def backlog(self, key: str, backlog: Mapping[str, int], since: str | None = None) -> None:
+        """How much of an input waits to be read, and since when the oldest of it could be seen, if that is known."""
+        figures = self._of(key)
+        figures.backlog, figures.waiting_since = dict(sorted(backlog.items())), since
 
     def moved(self, key: str, seconds: float, **counts: int) -> None:
         """A batch that a connector moved, by what is counted of it."""
@@ -201,16 +210,25 @@ class Reporter:
             if self._doing is doing:
                 self._write(at_once=True)
 
-    def stepped(self, step: int, phases: Mapping[str, float]) -> None:
+    def stepped(self, result: StepResult) -> None:
         """A step was published."""
         self._steps += 1
-        self._step, self._last_phases = step, dict(phases)
-        self._add(phases)
+        self._step, self._last_phases = result.step, dict(result.seconds)
+        self._without_spark = set(result.without_spark)
+        self._add(result.seconds)
+        self._freshness.add(result.freshness)
+        for name, seconds in result.freshness.items():
+            figures = (self._figures or {}).get(fold(name))
+            if figures is not None:
+                # What is left of the backlog is told by the next look.
+                figures.freshness, figures.waiting_since = seconds, None
 
-    def add_phase(self, name: str, seconds: float) -> None:
-        """Time that the last step took after it was published."""
-        self._last_phases[name] = self._last_phases.get(name, 0.0) + seconds
-        self._add({name: seconds})
+    def sent(self, result: EmissionResult) -> None:
+        """What an output was sent after the last step was published."""
+        self._last_phases["emit"] = self._last_phases.get("emit", 0.0) + result.seconds
+        self._add({"emit": result.seconds})
+        if result.without_spark:
+            self._without_spark.add(result.connector)
 
     def write(self, *, at_once: bool = False) -> None:
         """Write the report, if there is something new and the last one is a second old."""
@@ -246,6 +264,8 @@ class Reporter:
             for part in _COUNTS:
                 figures.counts[part] += int(before.get(part) or 0)
             figures.error = figures.error or before.get("last_error")
+            if figures.freshness is None:
+                figures.freshness = before.get("freshness")
             for field_, rows in (before.get("unknown_fields") or {}).items():
                 figures.unknown[str(field_)] = figures.unknown.get(str(field_), 0) + int(rows)
             figures.missing |= set(before.get("missing_fields") or ())
@@ -283,6 +303,8 @@ class Reporter:
             "step": self._step,
             "steps": self._steps,
             "phases": {"last": _rounded(self._last_phases), "average": dict(sorted(averages.items()))},
+            "freshness": self._freshness.to_json(),
+            "without_spark": sorted(self._without_spark),
             "error": self._error,
             "doing": self._doing,
             "connectors": self._connectors(now),
@@ -303,6 +325,8 @@ class Reporter:
             "rows_per_second": self._rate(figures, now),
             **figures.counts,
             "backlog": dict(figures.backlog),
+            "waiting_since": figures.waiting_since,
+            "freshness": figures.freshness,
             "unknown_fields": dict(sorted(figures.unknown.items())),
             "missing_fields": sorted(figures.missing),
             "last_error": figures.error,

@@ -56,6 +56,8 @@ def details_of_step(result: StepResult) -> JsonObject:
             details[name] = found
     if result.without_spark:
         details["without_spark"] = list(result.without_spark)
+    if result.freshness:
+        details["freshness"] = dict(sorted(result.freshness.items()))
     if result.failed_calls:
         details["failed_calls"] = {
             view: {one.function: one.count for one in failed} for view, failed in sorted(result.failed_calls.items())

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 
 from reconciler.base.boundaries import BEFORE, INTENDED, RECORDED, Boundary
 from reconciler.base.errors import EngineError, ReconcileError, RegistryError
-from reconciler.base.moments import this_moment
+from reconciler.base.moments import seconds_between, this_moment
 from reconciler.base.names import fold
 from reconciler.engine.protocol import FailedCalls
 from reconciler.environment.locations import told_path
@@ -39,7 +39,7 @@ from reconciler.run.publishing_head import publish_head
 from reconciler.run.restoring_checkpoints import carry_out_restore
 from reconciler.run.skipping import file_to_skip
 from reconciler.state.lease import this_writer
-from reconciler.state.step_history import next_step
+from reconciler.state.step_history import ToldOfStep, next_step
 from reconciler.workspace.declared import places_told
 
 
@@ -50,7 +50,8 @@ class StepResult:
     `publish`; whoever writes the outputs afterwards adds `emit`). `followed` are the steps of other pipelines that it went
     on to. `unknown` says by connector in how many rows fields came that no column takes, `missing` which fields a header or
     schema lacked. `failed_calls` are by view those of functions that gave NULL where they failed. `without_spark` are the
-    connectors that brought so little that no Spark was asked to write it."""
+    connectors, tables and views that were so small that this process wrote them by itself. `freshness` is by connector how
+    old, in seconds, the oldest change that it brought was when the step was published (None: nobody knows)."""
 
     step: int
     rows: Mapping[str, int]
@@ -63,6 +64,7 @@ class StepResult:
     missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     failed_calls: Mapping[str, tuple[FailedCalls, ...]] = field(default_factory=dict)
     without_spark: tuple[str, ...] = ()
+    freshness: Mapping[str, float | None] = field(default_factory=dict)
 
 
 def write_intent(target: Target, stored: Stored[Head], work: StepWork) -> Stored[Head]:
@@ -142,14 +144,16 @@ def _carry_out(
     positions = dict(head.positions)
     for ingest in intent.ingests:
         positions[fold(ingest.connector)] = ingest.position
+    at, without_spark = this_moment(), tuple(sorted(work.without_spark))
     done = replace(
         head,
-        published=Published(intent.step, this_moment(), dict(sorted(work.placements.items())), work.foreign),
+        published=Published(intent.step, at, dict(sorted(work.placements.items())), work.foreign),
         positions=dict(sorted(positions.items())),
         intent=None,
         last_step=intent.step,
     )
-    written = publish_head(target.registry, stored, done, program, kind_of(intent.work), boundary)
+    told = ToldOfStep(kind_of(intent.work), {one.connector: one.since for one in intent.ingests}, without_spark)
+    written = publish_head(target.registry, stored, done, program, told, boundary)
     boundary(f"step:{RECORDED}")
     seconds = {**work.seconds, "publish": work.seconds["publish"] + clock() - started}
     return written, StepResult(
@@ -163,7 +167,8 @@ def _carry_out(
         work.unknown,
         work.missing,
         work.failed_calls,
-        tuple(sorted(work.without_spark)),
+        without_spark,
+        {one.connector: seconds_between(one.since, at) for one in intent.ingests},
     )
 
 

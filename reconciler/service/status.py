@@ -14,6 +14,7 @@ from reconciler.apply.requiring_approval import require_approval
 from reconciler.apply.sizes import measure_hazards
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import ApprovalRequired, ManifestInvalid, PlanRejected, ReconcileError
+from reconciler.base.moments import seconds_between, this_moment
 from reconciler.base.names import fold
 from reconciler.diff.model import approval_diff
 from reconciler.engine.files import files_read_once, skipped_files
@@ -108,6 +109,8 @@ def _run(target: Target, report: JsonObject, lease: Lease | None, here: str) -> 
         **{part: report[part] for part in ("host", "process", "started_at", "updated_at", "since", "steps", "phases")},
         error=_pasteable(target, report["error"]),
         doing=report.get("doing"),
+        freshness=report.get("freshness") or {},
+        without_spark=tuple(report["without_spark"]) if "without_spark" in report else None,
     )
 
 
@@ -211,6 +214,9 @@ def _connector(
         **{name: int(told.get(name) or 0) for name in counts},
         rows_per_second=float(told.get("rows_per_second") or 0.0) if alive else 0.0,
         backlog=told.get("backlog") or {},
+        waiting_since=told.get("waiting_since"),
+        waiting_seconds=seconds_between(told.get("waiting_since"), this_moment()),
+        freshness=told.get("freshness"),
         unknown_fields=told.get("unknown_fields") or {},
         missing_fields=tuple(told.get("missing_fields") or ()),
         skipped_files=tuple(map(told_path, skipped_files(position))),

@@ -27,10 +27,12 @@ class RelationStatus:
 class ConnectorStatus:
     """A connector, how far it has read, what it does and why; and what the last run told of it. `rows` and the other counts
     are those of all runs; of the `batches` that it moved, `without_spark` were written without Spark. `backlog` is what was
-    left by part of the input when it was last looked at. `unknown_fields` says in how many rows fields came that no column
-    takes, `missing_fields` which fields a header or schema lacked; `skipped_files` are those that somebody had it go on
-    without, `files_read_once` those of them that it had read before: their rows are there, and whatever changes in them is
-    passed over."""
+    left by part of the input when it was last looked at; `waiting_since` is since when the oldest of that could be seen at
+    its source, and `waiting_seconds` how long that is by now. `freshness` is how many seconds old the oldest change of its
+    last batch was when it was published. None: nobody knows, or there was none. `unknown_fields` says in how many rows
+    fields came that no column takes, `missing_fields` which fields a header or schema lacked; `skipped_files` are those that
+    somebody had it go on without, `files_read_once` those of them that it had read before: their rows are there, and
+    whatever changes in them is passed over."""
 
     name: str
     direction: str
@@ -49,6 +51,9 @@ class ConnectorStatus:
     without_spark: int = 0
     rows_per_second: float = 0.0
     backlog: Mapping[str, int] = field(default_factory=dict)
+    waiting_since: str | None = None
+    waiting_seconds: float | None = None
+    freshness: float | None = None
     unknown_fields: Mapping[str, int] = field(default_factory=dict)
     missing_fields: tuple[str, ...] = ()
     skipped_files: tuple[str, ...] = ()
@@ -59,8 +64,12 @@ class ConnectorStatus:
 
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """What the last run told of itself. `phases` are seconds by phase of a step: of the last one, and on average. `error` is
-    why the run as a whole can't go on, or why it ended."""
+    """What the last run told of itself. `phases` are seconds by phase of a step: of the last one, and on average.
+
+    `freshness` has that of the last step that brought something, the median and the highest of the last hundred, in seconds
+    (None: nobody knows), and of how many `steps` these are. `without_spark` are the connectors and views that the last step
+    wrote without Spark (None: a version that did not tell). `error` is why the run as a whole can't go on, or why it
+    ended."""
 
     alive: bool
     host: str
@@ -72,6 +81,8 @@ class RunStatus:
     phases: Mapping[str, Mapping[str, float]]
     error: JsonObject | None
     doing: JsonObject | None = None
+    freshness: JsonObject = field(default_factory=dict)
+    without_spark: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

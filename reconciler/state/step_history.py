@@ -10,6 +10,7 @@ Rules:
   over may append the step's own row before or after it, and it makes no difference.
 - A row holds what moved since the step before; those of applies and restores, and each hundredth, hold everything. What was
   read of other pipelines stands among the relations, by `pipeline.name`, with the step of that pipeline.
+- What is told of how a step came about (`ToldOfStep`) decides nothing. Rows of versions before it was told have its kind.
 - Data is kept by retention, not by this history: a step that is known may have lost its rows (X730). A folder that was
   dropped and made again since has other data under the same versions; that is told from the later rows.
 """
@@ -22,6 +23,7 @@ from typing import Any, TypeAlias
 
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import NotFound
+from reconciler.base.json_objects import from_json, to_json
 from reconciler.base.moments import moment_of, this_moment
 from reconciler.registry.model import Head
 from reconciler.registry.placements import ForeignStep, Placement, foreign_places, recorded_place
@@ -34,6 +36,27 @@ _WHOLE_KINDS = ("apply", "restore")
 _PORTION = 2 * _WHOLE_EVERY
 
 Row: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToldOfStep:
+    """What is told of a step: its kind; by connector (qualified name) since when the oldest change that it brought could be
+    seen at its source (None: nobody knows); and the connectors, tables and views that were written without Spark, sorted
+    (None: nobody told)."""
+
+    kind: str
+    since: Mapping[str, str | None] = field(default_factory=dict)
+    without_spark: tuple[str, ...] | None = None
+
+    def to_row(self) -> dict[str, str]:
+        """Its columns in a row of the history."""
+        rest = {name: part for name, part in to_json(self).items() if name != "kind"}
+        return {"kind": self.kind, "told": canonical_json(rest)}
+
+    @staticmethod
+    def of_row(row: Row) -> "ToldOfStep":
+        """What a row of the history tells."""
+        return from_json(ToldOfStep, {**json.loads(row["told"] or "{}"), "kind": row["kind"]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +81,10 @@ def next_step(head: Head) -> int:
     return max(head.published.step if head.published else 0, head.last_step) + 1
 
 
-def record_step(registry: Registry, before: Head, after: Head, kind: str) -> None:
+def record_step(registry: Registry, before: Head, after: Head, told: ToldOfStep) -> None:
     """Record the step by which `after` differs from `before`; call it before `after` is written."""
     step = after.published.step if after.published else after.last_step
-    whole = kind in _WHOLE_KINDS or step % _WHOLE_EVERY == 0
+    whole = told.kind in _WHOLE_KINDS or step % _WHOLE_EVERY == 0
     relations = _places(after)
     positions: Mapping[str, JsonObject] = after.positions
     if not whole:
@@ -71,7 +94,7 @@ def record_step(registry: Registry, before: Head, after: Head, kind: str) -> Non
     row = {
         "step": str(step),
         "at": after.published.at if after.published else this_moment(),
-        "kind": kind,
+        **told.to_row(),
         "record": (after.applied.record if after.applied else None) or "",
         "epoch": str(after.epoch),
         "whole": "true" if whole else "false",
@@ -86,7 +109,7 @@ def record_withdrawal(registry: Registry, head: Head, step: int) -> None:
     row = {
         "step": str(step),
         "at": this_moment(),
-        "kind": WITHDRAWN,
+        **ToldOfStep(WITHDRAWN).to_row(),
         "record": "",
         "epoch": str(head.epoch),
         "whole": "false",

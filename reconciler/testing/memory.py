@@ -110,7 +110,8 @@ class MemoryRegistry:
 
     def _equal_rows(self, history: History, pipeline: str, equal: Mapping[str, str]) -> list[Mapping[str, Any]]:
         batches = self._histories.get((history, pipeline), {}).values()
-        rows = (row for batch in batches for row in json.loads(batch))
+        nothing = dict.fromkeys(HISTORY_COLUMNS[history], "")
+        rows = ({**nothing, **row} for batch in batches for row in json.loads(batch))
         return [row for row in rows if all(row[column] == value for column, value in equal.items())]
 
     def _replace(self, pipeline: str, name: str, token: int | None, text: str, write_id: str) -> int:

@@ -5,6 +5,7 @@ update_contract.py.
 """
 
 import json
+import os
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -88,6 +89,24 @@ class IngestContract(UpdateContract, DeadLetterContract, FittingContract):
             (3, None, None, date(2025, 1, 2)),
         ]
         assert engine.discover("c", settings, second.position) is None
+
+    def test_the_oldest_file_says_since_when_something_waits(self, engine: Engine, tmp_path: Path) -> None:
+        times = {"a": 1_700_000_300.5, "b": 1_700_000_100, "c": 1_700_000_200}
+        for name, time in times.items():
+            write(tmp_path / "in" / f"{name}.json", {"student_id": 1})
+            os.utime(tmp_path / "in" / f"{name}.json", (time, time))
+        settings = {**json_files(tmp_path / "in"), "max_batch_size": 1}
+
+        found = engine.discover("c", settings, None)
+        assert found is not None
+        assert (found.since, found.waiting_since) == ("2023-11-14T22:18:20.500+00:00", "2023-11-14T22:15:00.000+00:00")
+        found = engine.discover("c", settings, found.position)
+        assert found is not None
+        assert (found.since, found.waiting_since) == ("2023-11-14T22:15:00.000+00:00",) * 2
+        os.utime(tmp_path / "in" / "c.json", (0, 0))
+        found = engine.discover("c", settings, found.position)
+        assert found is not None
+        assert (found.since, found.waiting_since) == (None, None), "nobody knows"
 
     def test_a_repeat_reads_nothing(self, engine: Engine, grades: TableTarget, tmp_path: Path) -> None:
         settings = json_files(tmp_path / "in")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from reconciler.base.errors import EngineError
+from reconciler.base.moments import moment_of_milliseconds
 from reconciler.base.places import OnePlace
 from reconciler.connectors.catalogue import check_connector
 from reconciler.delta.tables import create_table
@@ -80,6 +81,7 @@ class TestDiscover:
 
         assert found is not None
         assert (found.range, found.end_of_input, found.backlog) == ({"from": 0, "to": 5}, True, {"rows": 5})
+        assert (found.since, found.waiting_since) == (None, None), "only the look made them due"
         assert (found.position["rows"], found.position["complete"]) == (5, True)
         assert datagen.discover(no_session, wanted, found.position) is None
 
@@ -95,6 +97,8 @@ class TestDiscover:
         assert second is not None
         assert second.range["from"] == 1
         assert 21 <= second.range["to"] < 60
+        # Row 1 was due a tenth of a second after the start.
+        assert second.since == second.waiting_since == moment_of_milliseconds(second_ago["started"] + 100)
         long_ago = datagen.discover(no_session, wanted, {**first.position, "started": 0})
         assert long_ago is not None
         assert (long_ago.range["to"], long_ago.end_of_input) == (100, True)

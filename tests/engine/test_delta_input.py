@@ -9,6 +9,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from reconciler.base.errors import EngineError
+from reconciler.base.moments import moment_of, seconds_between
 from reconciler.delta.tables import create_table
 from reconciler.engine.protocol import (
     Available,
@@ -286,6 +288,13 @@ def test_versions_and_times_say_where_it_begins_and_ends(session: SparkSession, 
     found = following(source, None, version=1)
     assert found is not None
     assert (found.range["from"], found.range["to"], found.backlog) == (1, 3, {"versions": 2})
+    snapshot = following(source, None, "snapshot", version=1)
+    assert snapshot is not None
+    for since, version in ((found.since, 2), (found.waiting_since, 2), (snapshot.since, 1)):
+        # Delta's history has the time of the file, which is written just after the commit has told its own.
+        told = seconds_between(since, moment_of(times[version].replace(tzinfo=UTC)))
+        assert told is not None
+        assert told < 1
     assert following(source, None, version=3) is None
     ended = following(source, None, version=1, end_version=2)
     assert ended is not None

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.moments import moment_of_milliseconds
 from reconciler.engine.protocol import ColumnType, Engine, Selection, Written
 from tests.engine.engines import jobs
 from tests.engine.kafka_reading import EVERYTHING, Connector, objects
@@ -94,7 +95,10 @@ class TestWhereItBegins:
         kafka_broker.produce(topic, objects(100, 105), partition=1, timestamp=early - 1)
         reading = connector(topic, {"timestamp": early})
 
-        reading.take(reading.look())
+        looked = reading.look()
+        assert looked is not None
+        assert looked.since == looked.waiting_since == moment_of_milliseconds(early)
+        reading.take(looked)
         # Partition 1 had nothing since then, so it began at its end: what comes now is read, whatever its time says.
         kafka_broker.produce(topic, objects(105, 106), partition=1, timestamp=early - 500)
         reading.take_all()
@@ -108,6 +112,27 @@ class TestWhereItBegins:
 
         assert reading.offsets == {"0": 0}
         assert reading.look() is None
+
+    def test_the_oldest_of_the_first_new_records_says_since_when_something_waits(
+        self, connector: Connector, kafka_broker: Broker
+    ) -> None:
+        topic, early = kafka_broker.create_topic(partitions=3), 1_700_000_000_000
+        kafka_broker.produce(topic, objects(0, 5), partition=0, timestamp=early + 2_000)
+        kafka_broker.produce(topic, objects(100, 105), partition=2, timestamp=early + 1_000)
+        reading = connector(topic)
+
+        first = reading.look()
+        assert first is not None
+        reading.take(first)
+        kafka_broker.produce(topic, objects(5, 6), partition=0, timestamp=early + 9_000)
+        second = reading.look()
+
+        assert second is not None
+        assert (first.since, second.since) == (moment_of_milliseconds(early + 1_000), moment_of_milliseconds(early + 9_000))
+        kafka_broker.produce(topic, objects(6, 7), partition=1, timestamp=0)
+        third = reading.look()
+        assert third is not None
+        assert (third.since, third.waiting_since) == (None, None), "one of them bears no time"
 
     @pytest.mark.parametrize(
         ("to", "expected"),

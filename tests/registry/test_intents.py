@@ -70,6 +70,14 @@ def test_an_intent_is_stored_as_it_was(kind: str, more: JsonObject) -> None:
         assert again(value) == value
 
 
+def test_an_intent_keeps_since_when_its_changes_could_be_seen() -> None:
+    one = {**DETAILS["ingest"]["ingests"][0], "since": "2026-01-01T00:00:00.000+00:00"}
+    value = stored("ingest", {"ingests": [one]})
+    assert intent_from_json(value).ingests[0].since == one["since"]
+    assert again(value) == value
+    assert intent_from_json(stored("ingest")).ingests[0].since is None, "of a version that told nothing"
+
+
 def test_a_restore_that_read_others_keeps_what_it_read() -> None:
     value = stored("restore", {"foreign": FOREIGN})
     intent = intent_from_json(value)

@@ -11,6 +11,7 @@ import pytest
 from reconciler.base.digest import JsonObject, digest_json
 from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.delta.documents import DocumentTable
+from reconciler.delta.histories import HistoryTable
 from reconciler.delta.opening import join_location, open_table
 from reconciler.engine.protocol import ColumnType
 from reconciler.plan.operations.clear_table import ClearTable
@@ -487,6 +488,24 @@ def test_a_serial_history_takes_each_serial_once(registry: Registry) -> None:
     registry.append(History.EVENTS, "shop", [_event(9)], None)
     registry.append(History.EVENTS, "shop", [_event(9)], None)
     assert [row["step"] for row in registry.history(History.EVENTS, "shop")] == ["1", "2", "5", "9", "9"]
+
+
+def test_a_column_that_came_later_is_empty_in_the_rows_before(tmp_path: Path) -> None:
+    location = str(tmp_path / "events")
+    before, after = HistoryTable(location, ("at", "step")), HistoryTable(location, ("at", "step", "told"))
+    before.append_serial([{"at": "a", "step": "1"}], 1)
+    assert after.read() == ({"at": "a", "step": "1", "told": ""},)
+    assert after.read(told="x") == ()
+    assert after.read_last(("step", "told"), "step", True, None) == ({"step": "1", "told": ""},)
+    after.append_serial([{"at": "b", "step": "2", "told": "x"}], 2)
+    after.append_serial([{"at": "c", "step": "3", "told": ""}], 3)
+    assert after.read_last(("step", "told"), "step", True, None) == (
+        {"step": "1", "told": ""},
+        {"step": "2", "told": "x"},
+        {"step": "3", "told": ""},
+    )
+    assert [row["step"] for row in after.read(told="x")] == ["2"]
+    assert [row["at"] for row in before.read(step="2")] == ["b"], "an earlier version reads on"
 
 
 def test_a_long_serial_history_stays_small(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from reconciler.registry.protocol import History
 from reconciler.run.lagging import lagging_steps
 from reconciler.state.checkpoints import list_checkpoints, write_checkpoint
 from reconciler.state.events import Event, EventLog, read_events
-from reconciler.state.step_history import read_step, record_step, record_withdrawal, removed_since, step_at
+from reconciler.state.step_history import ToldOfStep, read_step, record_step, record_withdrawal, removed_since, step_at
 from reconciler.testing.memory import MemoryRegistry
 from tests.shops.recorded import write_project
 
@@ -66,7 +66,7 @@ def head_at(step: int) -> Head:
 def shop() -> Counting:
     registry, before = Counting(), Head("shop")
     for step in range(LAST + 1):
-        record_step(registry, before, head_at(step), "apply" if step in (0, 4, MADE_ANEW) else "ingest")
+        record_step(registry, before, head_at(step), ToldOfStep("apply" if step in (0, 4, MADE_ANEW) else "ingest"))
         if step in WITHDRAWN:
             record_withdrawal(registry, before, step)
         else:

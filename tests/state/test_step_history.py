@@ -14,7 +14,7 @@ from reconciler.engine.protocol import StoredSource, ViewBuild
 from reconciler.registry.model import Applied, Approval, Head, Published
 from reconciler.registry.placements import Placement
 from reconciler.service.project import Project
-from reconciler.state.step_history import next_step, read_step, record_step, record_withdrawal
+from reconciler.state.step_history import ToldOfStep, next_step, read_step, record_step, record_withdrawal, rows_back
 from reconciler.testing.crashes import Crash, crash_at
 from reconciler.testing.memory import MemoryRegistry
 from tests.shops.recorded import (
@@ -193,20 +193,35 @@ def published(step: int, version: int) -> Head:
 
 def test_a_late_row_of_a_step_that_was_withdrawn_counts_for_nothing() -> None:
     registry, heads = MemoryRegistry(), {step: published(step, step) for step in range(4)}
-    record_step(registry, Head("shop"), heads[0], "apply")
+    record_step(registry, Head("shop"), heads[0], ToldOfStep("apply"))
     record_withdrawal(registry, heads[0], 1)
-    record_step(registry, heads[0], heads[1], "ingest")
-    record_step(registry, heads[0], heads[2], "ingest")
-    record_step(registry, heads[2], heads[3], "ingest")
+    record_step(registry, heads[0], heads[1], ToldOfStep("ingest"))
+    record_step(registry, heads[0], heads[2], ToldOfStep("ingest"))
+    record_step(registry, heads[2], heads[3], ToldOfStep("ingest"))
     with pytest.raises(NotFound, match="withdrawn"):
         read_step(registry, heads[3], 1)
     assert read_step(registry, heads[3], 2).relations["t"].version == 2
 
 
+def test_what_is_told_of_a_step_stands_in_its_row() -> None:
+    registry, nobody_knows = MemoryRegistry(), None
+    steps = (
+        ToldOfStep("apply"),
+        ToldOfStep("ingest", {"t.a": "2026-01-01T00:00:00.000+00:00", "t.b": nobody_knows}, ("t.a", "v")),
+        ToldOfStep("ingest", {}, ()),
+    )
+    for step, told in enumerate(steps):
+        record_step(registry, published(step, step), published(step, step), told)
+    rows = [row for _, row in rows_back(registry, "shop", 9)][::-1]
+    assert [ToldOfStep.of_row(row) for row in rows] == list(steps)
+    # As versions wrote it that told nothing.
+    assert ToldOfStep.of_row({**rows[1], "told": ""}) == ToldOfStep("ingest")
+
+
 def test_a_step_that_is_recorded_and_not_published_is_to_come() -> None:
     registry = MemoryRegistry()
-    record_step(registry, Head("shop"), published(0, 0), "apply")
-    record_step(registry, published(0, 0), published(1, 0), "restore")
+    record_step(registry, Head("shop"), published(0, 0), ToldOfStep("apply"))
+    record_step(registry, published(0, 0), published(1, 0), ToldOfStep("restore"))
     with pytest.raises(NotFound, match="the last published step is 0"):
         read_step(registry, published(0, 0), 1)
     assert read_step(registry, published(0, 0), 0).step == 0
@@ -214,11 +229,11 @@ def test_a_step_that_is_recorded_and_not_published_is_to_come() -> None:
 
 def test_a_history_with_a_gap_or_without_a_beginning_is_not_guessed() -> None:
     registry = MemoryRegistry()
-    record_step(registry, published(4, 4), published(5, 5), "ingest")
+    record_step(registry, published(4, 4), published(5, 5), ToldOfStep("ingest"))
     with pytest.raises(NotFound, match="the history of steps begins with 6"):
         read_step(registry, published(6, 6), 5)
-    record_step(registry, published(5, 5), published(6, 6), "apply")
-    record_step(registry, published(7, 7), published(8, 8), "ingest")
+    record_step(registry, published(5, 5), published(6, 6), ToldOfStep("apply"))
+    record_step(registry, published(7, 7), published(8, 8), ToldOfStep("ingest"))
     with pytest.raises(NotFound, match="the registry has no record of step 7"):
         read_step(registry, published(9, 9), 8)
 
@@ -226,7 +241,7 @@ def test_a_history_with_a_gap_or_without_a_beginning_is_not_guessed() -> None:
 def test_each_hundredth_step_holds_everything() -> None:
     registry = MemoryRegistry()
     for step in (99, 100, 101):
-        record_step(registry, published(step - 1, 7), published(step, 7), "ingest")
+        record_step(registry, published(step - 1, 7), published(step, 7), ToldOfStep("ingest"))
     assert read_step(registry, published(102, 7), 101).relations["t"].version == 7
 
 

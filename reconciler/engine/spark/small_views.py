@@ -204,7 +204,7 @@ def _staged(session: SparkSession, wanted: ViewBuild, schema: JsonObject, rows: 
     written = read_commit(place, 0)
     if written is None:
         raise RegistryError("G607", f"{wanted.staging} was written, and holds no table")
-    return built_from(written, reused=False)
+    return replace(built_from(written, reused=False), without_spark=True)
 
 
 @contextmanager

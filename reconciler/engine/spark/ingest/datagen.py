@@ -12,10 +12,11 @@ from pyspark.sql import SparkSession
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
+from reconciler.base.moments import moment_of_milliseconds
 from reconciler.base.names import did_you_mean, fold
 from reconciler.engine.protocol import Available, Ingestion
 from reconciler.engine.spark.conform import by_name
-from reconciler.engine.spark.ingest.datagen_plan import ROWS_AT_ONCE, next_rows, plan_at, plans_of
+from reconciler.engine.spark.ingest.datagen_plan import ROWS_AT_ONCE, due_at, next_rows, plan_at, plans_of
 from reconciler.engine.spark.ingest.datagen_values import ROW, value
 from reconciler.engine.spark.ingest.incoming import Incoming
 from reconciler.engine.spark.locations import Sessions, quoted
@@ -36,7 +37,9 @@ def discover(sessions: Sessions, settings: JsonObject, position: JsonObject | No
     if until == rows and not ends:
         return None
     reached: dict[str, Any] = {"rows": until, "started": started} | ({"complete": True} if ends else {})
-    return Available({"from": rows, "to": until}, reached, ends, {} if ready is None else {"rows": ready - rows})
+    backlog, seconds = {} if ready is None else {"rows": ready - rows}, due_at(plans, rows) if until > rows else None
+    since = None if seconds is None else moment_of_milliseconds(started + round(seconds * 1000))
+    return Available({"from": rows, "to": until}, reached, ends, backlog, since, since)
 
 
 def read(session: SparkSession, ingestion: Ingestion, settings: JsonObject) -> Incoming | None:

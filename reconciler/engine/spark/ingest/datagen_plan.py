@@ -56,6 +56,17 @@ def due(plans: Sequence[Plan], seconds: float) -> int | None:
     return rows
 
 
+def due_at(plans: Sequence[Plan], row: int) -> float | None:
+    """How many seconds after the start a row is due; None: its plan has no rate, so nothing but what asks for it makes it
+    due."""
+    begins = 0.0
+    for plan in plans:
+        if plan.end is None or row < plan.end:
+            return None if plan.rate is None else begins + (row - plan.first) / plan.rate
+        begins += 0.0 if plan.rate is None else (plan.end - plan.first) / plan.rate
+    return None
+
+
 def plan_at(plans: Sequence[Plan], row: int) -> Plan | None:
     """The plan that a row belongs to; None after the last."""
     return next((plan for plan in plans if plan.end is None or row < plan.end), None)

@@ -29,7 +29,7 @@ from reconciler.engine.protocol import Available, Ingestion
 from reconciler.engine.spark.commit_log import latest_version
 from reconciler.engine.spark.conform import by_name
 from reconciler.engine.spark.ingest.delta_changes import ANOTHER_TABLE, ChangedTable, changed_rows
-from reconciler.engine.spark.ingest.delta_versions import table_id
+from reconciler.engine.spark.ingest.delta_versions import committed_at, table_id
 from reconciler.engine.spark.ingest.incoming import Incoming, with_fields
 from reconciler.engine.spark.ingest.storage import sessions_with, storage_options
 from reconciler.engine.spark.locations import Folder, Sessions, delta_reference, folder, literal, quoted, spark_location
@@ -59,15 +59,15 @@ def discover(sessions: Sessions, settings: JsonObject, position: JsonObject | No
         start = newest if latest else int(position["version"])
         return _after(_Seen(table, uri, newest), start, end, position.get("table"), must_pin=latest)
     start = _beginning(sessions, config, uri, newest)
+    came = committed_at(table, start)
     if mode == "snapshot":
-        return Available({"uri": uri, "version": start}, {"version": start, "complete": True}, end_of_input=True)
+        return Available({"uri": uri, "version": start}, {"version": start, "complete": True}, True, {}, came, came)
     if mode == "follow":
         return _after(_Seen(table, uri, newest), start, end, None, must_pin=config.get("version") is None)
     ends = end is not None and start >= end
     reached = _position(start, table_id(table, start), ends)
-    return Available(
-        {"uri": uri, "version": start}, reached, ends, {} if ends else {"versions": _until(newest, end) - start}
-    )
+    backlog = {} if ends else {"versions": _until(newest, end) - start}
+    return Available({"uri": uri, "version": start}, reached, ends, backlog, came, came)
 
 
 def read(session: SparkSession, ingestion: Ingestion, settings: JsonObject) -> Incoming | None:
@@ -117,7 +117,10 @@ def _after(seen: _Seen, start: int, end: int | None, known: str | None, must_pin
     read_before = known if known is not None else table_id(table, start)
     range_ = {"uri": uri, "from": start, "to": until} | ({} if read_before is None else {"table": read_before})
     reached = _position(until, table_id(table, until, start, read_before), ends)
-    return Available(range_, reached, ends, {"versions": _until(newest, end) - start} if until > start else {})
+    if until == start:
+        return Available(range_, reached, ends)
+    came = committed_at(table, start + 1)
+    return Available(range_, reached, ends, {"versions": _until(newest, end) - start}, came, came)
 
 
 def _until(newest: int, end: int | None) -> int:

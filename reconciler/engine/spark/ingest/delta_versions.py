@@ -1,4 +1,4 @@
-"""What the log of a Delta table says, read as text: which table it is, and which files were only added.
+"""What the log of a Delta table says, read as text: which table it is, when a version came, and which files were only added.
 
 Nothing here starts a Spark job, and nothing a JVM where the table is local. Log clean-up may have taken what is asked for,
 or it is malformed; then the answer is None, and whoever asks has to do without or ask Delta itself.
@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 from reconciler.base.digest import json_lines
+from reconciler.base.moments import moment_of_milliseconds
 from reconciler.engine.spark.locations import Folder
 
 _LOG = "_delta_log"
@@ -28,6 +29,18 @@ def table_id(table: Folder, version: int, since: int = -1, known: str | None = N
             if "metaData" in action:
                 return str(action["metaData"]["id"])
     return known
+
+
+def committed_at(table: Folder, version: int) -> str | None:
+    """When a version was committed (`base.moments`), as its commit says; None where it is gone, or does not say."""
+    try:
+        text = table.read_text(f"{_LOG}/{version:020d}.json") or ""
+        # What a commit says of itself is one line; of the others there may be very many.
+        said = [json.loads(line).get("commitInfo") or {} for line in text.splitlines() if '"commitInfo"' in line]
+        times = [one.get("inCommitTimestamp", one.get("timestamp")) for one in said]
+    except (AttributeError, ValueError):
+        return None
+    return next((moment_of_milliseconds(one) for one in times if isinstance(one, int)), None)
 
 
 def only_added(table: Folder, first: int, last: int) -> list[str] | None:

@@ -2,6 +2,8 @@
 
 - `discover` asks the brokers with Kafka's own client and starts no Spark job. The first look fixes where to begin
   (`start_from`), even when nothing is there to read yet: an empty range, whose ingestion writes nothing.
+- Since when something waits is told by the first new record of each partition: when its producer made it, or the broker took
+  it (`message.timestamp.type`). Other records may bear earlier times.
 - Position: {"offsets": {partition: next offset}, "topic_id"}. Range: {"topic", "from", "until", "topic_id"}, by partition,
   `until` exclusive. The id tells a topic from one of its name that was made later; an older version noted none, and brokers
   may give none. A position {"seek": …} holds what a user asked for: what `start_from` takes, or {partition: offset}.
@@ -20,12 +22,14 @@ See `kafka_offsets` for what is read next, `kafka_client` for the brokers, `json
 """
 
 import json
+from contextlib import suppress
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
+from reconciler.base.moments import moment_of_milliseconds
 from reconciler.engine.protocol import Available, Ingestion
 from reconciler.engine.spark.ingest.in_parts import is_large
 from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, Incoming
@@ -60,13 +64,14 @@ def discover(sessions: Sessions, settings: JsonObject, position: JsonObject | No
             known = loaded(position["offsets"])
             require_same_topic(client.topic, position.get("topic_id"), client.topic_id, known, written)
             start = continued(client.topic, known, beginning, written)
-    # It may have begun behind what is decided by now.
-    end = {partition: max(end[partition], start[partition]) for partition in start}
-    identity: JsonObject = {} if client.topic_id is None else {"topic_id": client.topic_id}
-    until = reached(start, end, settings.get("max_batch_size"))
-    moved = {partition for partition in start if until[partition] > start[partition]}
+        # It may have begun behind what is decided by now.
+        end = {partition: max(end[partition], start[partition]) for partition in start}
+        until = reached(start, end, settings.get("max_batch_size"))
+        moved = {partition for partition in start if until[partition] > start[partition]}
+        since = _since({partition: start[partition] for partition in moved}, client)
     if not moved and not begins:
         return None
+    identity: JsonObject = {} if client.topic_id is None else {"topic_id": client.topic_id}
     return Available(
         {
             "topic": client.topic,
@@ -77,6 +82,8 @@ def discover(sessions: Sessions, settings: JsonObject, position: JsonObject | No
         {"offsets": stored(until), **identity},
         end_of_input=False,
         backlog={str(partition): end[partition] - start[partition] for partition in sorted(start)},
+        since=since,
+        waiting_since=since,
     )
 
 
@@ -148,6 +155,17 @@ def _beginning(client: TopicClient, start_from: Any, beginning: Offsets, end: Of
                 f"{json.dumps(start_from)} is not a position in topic {client.topic}",
                 'use earliest, latest, {"offsets": […]}, {"timestamp": milliseconds} or {"partition": offset}',
             )
+
+
+def _since(first: Offsets, client: TopicClient) -> str | None:
+    """When the oldest of the first records of these partitions was written, if that can be told soon."""
+    if not first:
+        return None
+    with suppress(EngineError):
+        written = client.since_when(first)
+        return None if written is None else moment_of_milliseconds(written)
+    # What keeps it from being told is told when it is read.
+    return None
 
 
 def _require(topic: str, first: Offsets, until: Offsets, beginning: Offsets, end: Offsets) -> None:

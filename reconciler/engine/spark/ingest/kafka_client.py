@@ -7,6 +7,7 @@ One client, an administrator's, answers all but what a record says. It tells of 
 (`isolation.level`), and of all that stands there, decided or not.
 """
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
 
 _PATIENCE_SECONDS = 2
+_SOON_SECONDS = 0.3
+_POLL_MILLISECONDS = 100
+_FIRST_RECORDS = "65536"
 _BYTES = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
 _DEFAULTS = {"request.timeout.ms": "10000", "default.api.timeout.ms": "10000"}
 _OURS = {
@@ -81,6 +85,28 @@ class TopicClient:
             consumer.seek(one.get(0), offset)
             found = consumer.poll(self._jvm.java.time.Duration.ofSeconds(_PATIENCE_SECONDS)).iterator()
             return found.next().value() if found.hasNext() else None
+
+    def since_when(self, offsets: Mapping[int, int]) -> int | None:
+        """When the oldest of the first records from these offsets on was written, as the records say (milliseconds since
+        1970); None where one of them does not come soon."""
+        waiting, times = {number: self.partition(number) for number in sorted(offsets)}, []
+        deadline, patience = time.monotonic() + _SOON_SECONDS, self._jvm.java.time.Duration.ofMillis(_POLL_MILLISECONDS)
+        with _explained(self._options[_SERVERS], self.topic), ExitStack() as clients:
+            consumer, places = self.consumer(max_partition_fetch_bytes=_FIRST_RECORDS), self._jvm.java.util.ArrayList()
+            clients.callback(consumer.close)
+            for place in waiting.values():
+                places.add(place)
+            consumer.assign(places)
+            for number, place in waiting.items():
+                consumer.seek(place, offsets[number])
+            while waiting and time.monotonic() < deadline:
+                records = consumer.poll(patience)
+                for number, place in list(waiting.items()):
+                    came = records.records(place)
+                    if not came.isEmpty():
+                        times.append(int(came.get(0).timestamp()))
+                        del waiting[number]
+        return None if waiting else min(times, default=None)
 
     def consumer(self, **options: str) -> Any:
         """A client that reads records, of no partition yet; whoever asks for it closes it. `options` are further ones, with
