@@ -136,13 +136,14 @@ def _sql_files(folder: str, files: Mapping[str, str], value: Any, document: Docu
     for index, name in enumerate(named):
         if not isinstance(name, str) or not name.endswith(".sql"):
             continue  # the schema has said so
-        place = document.of_value(("spec", "sql", index))
         path = posixpath.normpath(posixpath.join(folder, name))
+        if path in files and path.startswith(f"{folder}/") and not name.startswith("/"):
+            chosen.add(path)
+            continue
+        place = document.of_value(("spec", "sql", index))
         if name.startswith("/") or not path.startswith(f"{folder}/"):
             hint = "a pipeline's files must be in its folder"
             found.append(Diagnostic("M124", f"{name!r} is outside the pipeline's folder", place, hint))
-        elif path in files:
-            chosen.add(path)
         else:
             suggestion = closest(name, [known.removeprefix(f"{folder}/") for known in all_sql])
             hint = f"did you mean {suggestion!r}?" if suggestion else "paths are relative to the pipeline's folder"
