@@ -23,14 +23,18 @@ from typing import TYPE_CHECKING, Any
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.delta.opening import first_line, is_local, local_path, open_table, store_hint
-from reconciler.delta.registry_clean_up import clean_up
+from reconciler.delta.registry_clean_up import FORGETS_FILES, clean_up, forget_files
 from reconciler.delta.writing import writing
 
 if TYPE_CHECKING:
     from arro3.core import Table
     from deltalake import DeltaTable
 
-_CONFIGURATION = {"delta.checkpointInterval": "10", "delta.logRetentionDuration": "interval 1 hours"}
+_CONFIGURATION = {
+    "delta.checkpointInterval": "10",
+    "delta.logRetentionDuration": "interval 1 hours",
+    **FORGETS_FILES,
+}
 _CLEAN_EVERY = 50
 _KEEP_HOURS = 1
 _SEEN_SECONDS = 60.0
@@ -169,6 +173,10 @@ class DocumentTable:
         assert expected is not None
         written = Document(expected + 1, value)
         if written.version % _CLEAN_EVERY == 0:
+            if table.version() == written.version:
+                # It may make a commit, which then is the document's newest version: still as it was just written.
+                forget_files(table)
+                written = Document(table.version(), value)
             clean_up(table, self.location, self.keep_hours)
         elif table.version() == written.version:
             self.seen.keep(self.location, written.version, text, table)

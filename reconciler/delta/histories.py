@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.base.errors import RegistryError
 from reconciler.delta.opening import open_table
-from reconciler.delta.registry_clean_up import clean_up
+from reconciler.delta.registry_clean_up import FORGETS_FILES, clean_up, forget_files
 from reconciler.delta.writing import writing
 
 if TYPE_CHECKING:
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 _SERIAL = "reconcile/serial"
-_CONFIGURATION = {"delta.checkpointInterval": "20", "delta.logRetentionDuration": "interval 1 hours"}
+_CONFIGURATION = {
+    "delta.checkpointInterval": "20",
+    "delta.logRetentionDuration": "interval 1 hours",
+    **FORGETS_FILES,
+}
 _CLEAN_EVERY = 100
 _KEEP_HOURS = 1
 
@@ -164,5 +168,6 @@ def _clean(table: "DeltaTable", location: str) -> None:
     # Where it fails, the rows are written, and the next round tries again.
     with suppress(DeltaError, OSError):
         table.update_incremental()
+        forget_files(table)
         table.optimize.compact()
         clean_up(table, location, _KEEP_HOURS)

@@ -2,15 +2,36 @@
 
 No commit is made. Delta's own VACUUM makes two where it removes something, and whoever replaces a document by
 compare-and-set would take them for a write of somebody else.
+
+Delta's checkpoints name each file that was replaced for a week, where a table does not say otherwise. A document that is
+replaced twice a second has a million of those by then, and each tenth write would write them all. So tables of the registry
+say so (`FORGETS_FILES`): longer than replaced files stay, so that each is removed before it is forgotten.
 """
 
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
 from reconciler.base.errors import RegistryError
 from reconciler.delta.objects import remove_objects
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
+
+
+FORGETS_FILES: Final = {"delta.deletedFileRetentionDuration": "interval 2 hours"}
+"""Of a table whose checkpoints name replaced files for so long."""
+
+
+def forget_files(table: "DeltaTable") -> None:
+    """Have a table that an earlier version made say so, too. One commit, once, on the version at which it is opened; where
+    somebody else writes meanwhile, the next round tries again."""
+    from deltalake import CommitProperties
+    from deltalake.exceptions import DeltaError
+
+    known = table.metadata().configuration
+    if any(known.get(name) != value for name, value in FORGETS_FILES.items()):
+        with suppress(DeltaError, OSError):
+            table.alter.set_table_properties(FORGETS_FILES, commit_properties=CommitProperties(max_commit_retries=0))
 
 
 def clean_up(table: "DeltaTable", location: str, hours: int) -> None:

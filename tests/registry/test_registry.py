@@ -6,13 +6,16 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import pyarrow.dataset as ds
 import pytest
 
 from reconciler.base.digest import JsonObject, digest_json
 from reconciler.base.errors import RegistryConflict, RegistryError
+from reconciler.delta import documents
 from reconciler.delta.documents import DocumentTable
 from reconciler.delta.histories import HistoryTable
 from reconciler.delta.opening import join_location, open_table
+from reconciler.delta.registry_clean_up import FORGETS_FILES
 from reconciler.engine.protocol import ColumnType
 from reconciler.plan.operations.clear_table import ClearTable
 from reconciler.registry.codec import document_from_json, document_to_json, head_from_json, head_to_json
@@ -318,6 +321,25 @@ def test_a_clean_up_is_no_write_of_somebody_else(tmp_path: Path) -> None:
     assert written.version == 119
     assert table.read() == written
     assert len(list((tmp_path / "head").glob("*.parquet"))) < 25
+
+
+@pytest.mark.parametrize("made_before", [False, True])
+def test_checkpoints_of_a_document_forget_what_was_replaced_long_ago(
+    made_before: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time that a document says is none here: then no checkpoint names what was replaced."""
+    monkeypatch.setitem(FORGETS_FILES, "delta.deletedFileRetentionDuration", "interval 0 hours")
+    former = {"delta.checkpointInterval": "10", "delta.logRetentionDuration": "interval 1 hours"}
+    monkeypatch.setattr(documents, "_CONFIGURATION", former if made_before else former | FORGETS_FILES)
+    table = DocumentTable(str(tmp_path / "head"))
+    written = table.replace(None, {"count": 0}, "first")
+    for number in range(1, 131):
+        written = table.replace(written.version, {"count": number}, f"write {number}")
+        assert table.read() == written
+    # One commit more where the document has to say it first.
+    assert written.version == 130 + made_before
+    checkpoints = sorted((tmp_path / "head" / "_delta_log").glob("*.checkpoint.parquet"))
+    assert ds.dataset(checkpoints[-1]).count_rows(filter=ds.field("remove").is_valid()) <= 10
 
 
 def test_concurrent_processes_lose_no_update(tmp_path: Path) -> None:
