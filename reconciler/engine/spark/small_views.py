@@ -4,14 +4,10 @@
 
 It gives nothing (None) wherever it is not surely the same that Spark does by itself; then Spark does it by itself:
 
-- The query decides as ever. What depends on where rows stand (files, partitions: `rand(1)`, `input_file_name()`) is left to
-  Spark's own way; functions in Python that declare nothing are no such thing.
-- Tables and settings are those that are known (`delta.arrow_rows`, `plain_settings`), and so are the types of the result: no
-  VARIANT, no collation, no CHAR.
+- The query decides as ever; which ones are left to Spark, and what becomes of failures, says `plain_views`.
+- Tables are those that are known (`delta.arrow_rows`), so are the types of the result: no VARIANT, no collation, no CHAR.
 - Of the rows of a result only few are collected. Where there are more (`MOST_ROWS`, `MOST_BYTES`), Spark computes them again
   and writes them, and goes on doing so for this view while its results are large.
-- Where anything fails, Spark does it again in its own way, and what fails then is told: nobody sees another message, and
-  calls that failed are counted once.
 
 A view over tables that are not small is computed over them as ever. Where its last result had few rows, these are collected:
 to write them takes Spark longer than to compute many a query.
@@ -19,25 +15,25 @@ to write them takes Spark longer than to compute many a query.
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
 from reconciler.base.digest import JsonObject
-from reconciler.base.errors import Declared, EngineError, RegistryError
+from reconciler.base.errors import Declared, RegistryError
 from reconciler.delta.arrow_rows import is_known_schema
 from reconciler.delta.arrow_writes import all_nullable, can_be_committed_to, put_table
 from reconciler.delta.objects import can_be_listed
-from reconciler.engine.protocol import Built, InlineSource, PythonModule, StoredSource, ViewBuild
+from reconciler.engine.protocol import Built, StoredSource, ViewBuild
 from reconciler.engine.spark.commit_log import built_from, read_commit
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import failed_calls
 from reconciler.engine.spark.held_rows import Held, HeldRows
 from reconciler.engine.spark.locations import Sessions, folder
-from reconciler.engine.spark.plain_settings import are_plain, is_plain_session
+from reconciler.engine.spark.plain_settings import is_plain_session
+from reconciler.engine.spark.plain_views import AskedOnce, is_determined, is_plain, left_to_spark
 from reconciler.engine.spark.small_rows import can_bring_rows, collected, frame_of
 from reconciler.engine.spark.staging import staged_before
 from reconciler.engine.spark.views import isolated, register, result_of, stored_frame
@@ -53,12 +49,6 @@ _MOST_INTERPRETED: Final = 2_000
 """Rows read: so few are through before code for them is compiled."""
 _VIEWS: Final = 2_000
 
-_ENDED: Final = "X707"
-# Their values come from files and partitions, or from where a row stands in them; or nobody knows what they do.
-_OF_PLACES: Final = re.compile(
-    r"(?i)\b(rand|randn|random|randstr|uniform|shuffle|uuid|monotonically_increasing_id|spark_partition_id|input_file\w*"
-    r"|_metadata|tablesample|reflect|try_reflect|java_method)\b"
-)
 _PLAIN_NAME: Final = re.compile(r"[\w$@#-]+")
 _SMALL: Final = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
 """To send a relation of one partition to all tasks is a job of its own, and there is one task."""
@@ -71,7 +61,7 @@ class SmallViews:
     def __init__(self) -> None:
         self._held = HeldRows()
         self._is_small: OrderedDict[str, bool] = OrderedDict()
-        self._can: tuple[str, bool] | None = None
+        self._can_bring = AskedOnce(lambda session: is_plain_session(session) and can_bring_rows(session))
 
     def build(self, sessions: Sessions, wanted: ViewBuild) -> Built | None:
         """Compute a view into its staging folder, unless that is complete. None: nothing is there, and it is for Spark."""
@@ -79,7 +69,7 @@ class SmallViews:
         if done is not None:
             return done
         was_small = self._is_small.get(_view(wanted))
-        if was_small is False or not _is_plain(wanted) or not self._can_bring(sessions):
+        if was_small is False or not (is_plain(wanted) and _can_be_written(wanted)) or not self._can_bring(sessions()):
             return None
         held = self._rows_of(wanted)
         if held is None and not was_small:
@@ -94,7 +84,7 @@ class SmallViews:
         session = isolated(sessions, {**wanted.settings, **({} if held is None else _settings(wanted, held))})
         about = Declared("view", wanted.view)
         try:
-            with _left_to_spark(held is not None):
+            with left_to_spark(held is not None):
                 register(session, wanted.sources, wanted.functions, wanted.staging, _frames(held))
                 with translated(f"view {wanted.view}", about):
                     frame = result_of(session, wanted)
@@ -124,13 +114,6 @@ class SmallViews:
                 found[source] = held
         return found
 
-    def _can_bring(self, sessions: Sessions) -> bool:
-        session = sessions()
-        known = session.sparkContext.applicationId
-        if self._can is None or self._can[0] != known:
-            self._can = (known, is_plain_session(session) and can_bring_rows(session))
-        return self._can[1]
-
     def _remember(self, wanted: ViewBuild, is_small: bool) -> None:
         self._is_small[_view(wanted)] = is_small
         while len(self._is_small) > _VIEWS:
@@ -142,19 +125,8 @@ def _view(wanted: ViewBuild) -> str:
     return wanted.staging.rstrip("/").rpartition("/")[0]
 
 
-def _is_plain(wanted: ViewBuild) -> bool:
-    texts = [wanted.query]
-    texts += [source.query for source in wanted.sources if isinstance(source, InlineSource)]
-    texts += [function.body for function in wanted.functions if isinstance(function.body, str)]
-    for source in wanted.sources:
-        if isinstance(source, InlineSource):
-            texts += [function.body for function in source.functions if isinstance(function.body, str)]
-    return (
-        are_plain(wanted.settings)
-        and can_be_listed(wanted.staging)
-        and can_be_committed_to(wanted.staging)
-        and not any(_OF_PLACES.search(text) for text in texts)
-    )
+def _can_be_written(wanted: ViewBuild) -> bool:
+    return can_be_listed(wanted.staging) and can_be_committed_to(wanted.staging)
 
 
 def _settings(wanted: ViewBuild, held: Mapping[StoredSource, Held]) -> dict[str, str]:
@@ -176,14 +148,7 @@ def _schema_of(frame: DataFrame, wanted: ViewBuild) -> JsonObject | None:
     schema: JsonObject = all_nullable(frame.schema.jsonValue())
     if not is_known_schema(schema) or not _has_plain_names(schema):
         return None
-    undeclared = (
-        isinstance(one.body, PythonModule) and not one.deterministic
-        for source in (wanted, *wanted.sources)
-        if isinstance(source, ViewBuild | InlineSource)
-        for one in source.functions
-    )
-    plan: Any = frame._jdf.queryExecution().analyzed()
-    return schema if plan.deterministic() or any(undeclared) else None
+    return schema if is_determined(frame, wanted) else None
 
 
 def _has_plain_names(kind: Any) -> bool:
@@ -205,17 +170,3 @@ def _staged(session: SparkSession, wanted: ViewBuild, schema: JsonObject, rows: 
     if written is None:
         raise RegistryError("G607", f"{wanted.staging} was written, and holds no table")
     return replace(built_from(written, reused=False), without_spark=True)
-
-
-@contextmanager
-def _left_to_spark(is_any: bool) -> Iterator[None]:
-    """What fails inside is not told: of writing, and, with `is_any`, of all but the end of Spark's process."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except (RegistryError, OSError, pa.ArrowException):
-        return
-    except EngineError as error:
-        if not is_any or error.code == _ENDED:
-            raise
