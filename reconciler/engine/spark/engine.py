@@ -36,6 +36,7 @@ from reconciler.engine.spark.failures import jvm_watched
 from reconciler.engine.spark.ingest import kafka_values
 from reconciler.engine.spark.ingest.in_parts import Mixed
 from reconciler.engine.spark.locations import Sessions, folder
+from reconciler.engine.spark.pinned_files import PinnedViews
 from reconciler.engine.spark.session import start, stop
 from reconciler.engine.spark.small_views import SmallViews
 
@@ -49,12 +50,13 @@ class SparkEngine:
         self._closed = False
         self._mixed = Mixed()
         self._small_views = SmallViews()
+        self._pinned_views = PinnedViews()
 
     def build_view(self, build: ViewBuild) -> Built:
         with self._watched():
             built = self._small_views.build(self._spark, build)
             if built is None:
-                built = views.build(self._spark, build)
+                built = self._pinned_views.build(self._spark, build) or views.build(self._spark, build)
                 self._small_views.saw(build, built)
             return built
 

@@ -63,8 +63,8 @@ def is_determined(frame: DataFrame, wanted: ViewBuild) -> bool:
 
 
 @contextmanager
-def left_to_spark(is_any: bool = True) -> Iterator[None]:
-    """What fails inside is not told: of writing, and, with `is_any`, of all but the end of Spark's process."""
+def left_to_spark(is_any: Callable[[], bool]) -> Iterator[None]:
+    """What fails inside is not told: of writing, and, where `is_any` says so, of all but the end of Spark's process."""
     import pyarrow as pa
 
     try:
@@ -72,5 +72,5 @@ def left_to_spark(is_any: bool = True) -> Iterator[None]:
     except (RegistryError, OSError, pa.ArrowException):
         return
     except EngineError as error:
-        if not is_any or error.code == _ENDED:
+        if not is_any() or error.code == _ENDED:
             raise

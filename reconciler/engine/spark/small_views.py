@@ -9,8 +9,8 @@ It gives nothing (None) wherever it is not surely the same that Spark does by it
 - Of the rows of a result only few are collected. Where there are more (`MOST_ROWS`, `MOST_BYTES`), Spark computes them again
   and writes them, and goes on doing so for this view while its results are large.
 
-A view over tables that are not small is computed over them as ever. Where its last result had few rows, these are collected:
-to write them takes Spark longer than to compute many a query.
+A view over tables that are not small is computed over their files (`pinned_files`), or as ever. Where its last result had
+few rows, these are collected: to write them takes Spark longer than to compute many a query.
 """
 
 import re
@@ -32,11 +32,12 @@ from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import failed_calls
 from reconciler.engine.spark.held_rows import Held, HeldRows
 from reconciler.engine.spark.locations import Sessions, folder
+from reconciler.engine.spark.pinned_files import SETTINGS, PinnedFrames
 from reconciler.engine.spark.plain_settings import is_plain_session
 from reconciler.engine.spark.plain_views import AskedOnce, is_determined, is_plain, left_to_spark
 from reconciler.engine.spark.small_rows import can_bring_rows, collected, frame_of
 from reconciler.engine.spark.staging import staged_before
-from reconciler.engine.spark.views import isolated, register, result_of, stored_frame
+from reconciler.engine.spark.views import StoredFrame, isolated, register, result_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,11 +82,13 @@ class SmallViews:
         self._remember(wanted, built.rows <= MOST_ROWS and built.bytes <= _MOST_STORED)
 
     def _computed(self, sessions: Sessions, wanted: ViewBuild, held: Mapping[StoredSource, Held] | None) -> Built | None:
-        session = isolated(sessions, {**wanted.settings, **({} if held is None else _settings(wanted, held))})
+        session = isolated(sessions, {**wanted.settings, **(SETTINGS if held is None else _settings(wanted, held))})
+        pinned = PinnedFrames()
+        frames = pinned if held is None else _frames(held)
         about = Declared("view", wanted.view)
         try:
-            with left_to_spark(held is not None):
-                register(session, wanted.sources, wanted.functions, wanted.staging, _frames(held))
+            with left_to_spark(lambda: held is not None or pinned.has_any):
+                register(session, wanted.sources, wanted.functions, wanted.staging, frames)
                 with translated(f"view {wanted.view}", about):
                     frame = result_of(session, wanted)
                     schema = _schema_of(frame, wanted)
@@ -135,12 +138,11 @@ def _settings(wanted: ViewBuild, held: Mapping[StoredSource, Held]) -> dict[str,
     return _SMALL if says_how or read > _MOST_INTERPRETED else {**_SMALL, **_INTERPRETED}
 
 
-def _frames(held: Mapping[StoredSource, Held] | None) -> Any:
+def _frames(held: Mapping[StoredSource, Held]) -> StoredFrame:
     def frame(session: SparkSession, source: StoredSource) -> DataFrame:
-        assert held is not None
         return frame_of(session, held[source].schema, held[source].rows)
 
-    return stored_frame if held is None else frame
+    return frame
 
 
 def _schema_of(frame: DataFrame, wanted: ViewBuild) -> JsonObject | None:

@@ -1,0 +1,111 @@
+"""Tables read by lists of their files, as Delta's log names them for a version, in place of Delta's reader: it replays the
+log of each version that it has not seen, by jobs of Spark, and that takes longer than to read a table of this size.
+
+Both read the same files by the same reader of Parquet, under the same columns. It is left to Delta's reader (None) wherever
+that is not sure, or where the log helps to pass over files:
+
+- The table is one of `delta.arrow_rows`, on a disk, of few files (`MOST_FILES`) and bytes (`MOST_BYTES`): so much is read as
+  soon as it is passed over. Folders and files have plain names: Spark takes others for patterns, or for hidden.
+- The view is one of `plain_views`, and what becomes of failures is said there.
+- A file that is gone is an error, and never the loss of its rows: Spark looks for each when the table is named, refuses
+  where one is missing, and its list is held against ours.
+
+What Spark remembers of lists of files it would not let go, and a list is needed once: so it is told to remember none.
+"""
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from reconciler.base.errors import Declared
+from reconciler.delta.arrow_rows import PlainTable, plain_table
+from reconciler.delta.opening import is_local
+from reconciler.engine.protocol import Built, StoredSource, ViewBuild
+from reconciler.engine.spark.failures import translated
+from reconciler.engine.spark.functions import failed_calls
+from reconciler.engine.spark.locations import Sessions, spark_location
+from reconciler.engine.spark.plain_settings import is_plain_session
+from reconciler.engine.spark.plain_views import AskedOnce, is_determined, is_plain, left_to_spark
+from reconciler.engine.spark.staging import staged_before, write_staged
+from reconciler.engine.spark.views import isolated, register, result_of, stored_frame
+
+MOST_FILES: Final = 200
+MOST_BYTES: Final = 128 << 20
+SETTINGS: Final = {
+    "spark.sql.hive.filesourcePartitionFileCacheSize": "0",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": str(10 * MOST_FILES),
+}
+"""Of a session that reads so. Files are looked for by the driver: a job for it would take as long as what is saved."""
+
+_PLAIN_PLACE: Final = re.compile(r"(?:/[A-Za-z0-9_.-]+)+/?")
+_PLAIN_FILE: Final = re.compile(r"(?:[A-Za-z0-9_-]+/)*[A-Za-z0-9][A-Za-z0-9_.-]*\.parquet")
+
+
+class PinnedFrames:
+    """Gives stored sources as frames, as `views.stored_frame` does; `has_any`: one of them was read by its files."""
+
+    def __init__(self) -> None:
+        self.has_any = False
+
+    def __call__(self, session: SparkSession, source: StoredSource) -> DataFrame:
+        frame = _by_files(session, source)
+        if frame is None:
+            return stored_frame(session, source)
+        self.has_any = True
+        return frame
+
+
+class PinnedViews:
+    """Views that are computed over lists of files, and written by Spark."""
+
+    def __init__(self) -> None:
+        self._is_plain = AskedOnce(is_plain_session)
+
+    def build(self, sessions: Sessions, wanted: ViewBuild) -> Built | None:
+        """Compute a view into its staging folder, unless that is complete. None: it is for Delta's reader."""
+        done = staged_before(sessions, wanted.staging)
+        if done is not None:
+            return done
+        if not is_plain(wanted) or not self._is_plain(sessions()):
+            return None
+        session = isolated(sessions, {**wanted.settings, **SETTINGS})
+        frames = PinnedFrames()
+        try:
+            with left_to_spark(lambda: True):
+                register(session, wanted.sources, wanted.functions, wanted.staging, frames)
+                if not frames.has_any:
+                    return None
+                with translated(f"view {wanted.view}", Declared("view", wanted.view)):
+                    frame = result_of(session, wanted)
+                    if not is_determined(frame, wanted):
+                        return None
+                    built = write_staged(session, wanted.staging, frame.hint("rebalance"), f"view {wanted.view}")
+                return replace(built, failed_calls=failed_calls(session, wanted.staging))
+            return None
+        finally:
+            # What an attempt has counted is not told with the next one.
+            failed_calls(session, wanted.staging)
+
+
+def _by_files(session: SparkSession, source: StoredSource) -> DataFrame | None:
+    if not is_local(source.location) or _PLAIN_PLACE.fullmatch(source.location) is None:
+        return None
+    table = plain_table(source.location, source.version)
+    if table is None or not _is_of_few(table):
+        return None
+    place = spark_location(source.location.rstrip("/"))
+    paths = [f"{place}/{file.path}" for file in table.files]
+    with translated(f"reading {source.name}"):
+        frame = session.read.schema(StructType.fromJson(dict(table.schema))).parquet(*paths)
+        return frame if len(frame.inputFiles()) == len(paths) else None
+
+
+def _is_of_few(table: PlainTable) -> bool:
+    return (
+        0 < len(table.files) <= MOST_FILES
+        and table.bytes <= MOST_BYTES
+        and all(_PLAIN_FILE.fullmatch(file.path) for file in table.files)
+    )
