@@ -64,7 +64,9 @@ def undisturbed_on_spark(start: OnSpark, root: Path) -> Undisturbed:
 
 def left_by(one: SparkRiver, reached: list[tuple[str, int]]) -> Undisturbed:
     assert_settled(one.root)
-    return Undisturbed(contents(one.root), positions(one.root), exact_state(one.root), one.told(), reached)
+    return Undisturbed(
+        contents(one.root), positions(one.root), exact_state(one.root), one.told(), one.compactions(), reached
+    )
 
 
 def is_what_the_changes_say(found: Undisturbed) -> None:

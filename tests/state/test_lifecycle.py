@@ -79,7 +79,7 @@ def test_the_state_is_told_from_what_can_be_seen(seen: Evidence, state: State) -
 
 def test_the_page_shows_this_table() -> None:
     page = (ROOT / "docs/running.md").read_text("utf-8")
-    assert dict(re.findall(r"^\| `(\w+)` \| ([^|]+?) \|$", page, re.MULTILINE)) == {
+    assert dict(re.findall(r"^\| `([A-Z]\w+)` \| ([^|]+?) \|$", page, re.MULTILINE)) == {
         state.value: meaning for state, meaning in MEANING.items()
     }
     shown = re.findall(r"^\| ([A-Z]\w+) \| ([^|]+?) \| ([A-Z]\w+) \|$", page, re.MULTILINE)
