@@ -41,12 +41,26 @@ class HistoryTable:
 
     def append(self, rows: Sequence[Mapping[str, str]], batch: str) -> None:
         """Append rows (every column, as text) unless the batch of that id is there. Raises RegistryError (G603)."""
+        self._append(rows, batch, 1, {})
+
+    def append_serial(self, rows: Sequence[Mapping[str, str]], serial: int | None) -> None:
+        """Append rows, unless the history has this serial or a later one. Raises RegistryError (G603)."""
+        table = self._append(rows, _SERIAL, serial, _CONFIGURATION)
+        if table is not None and table.version() % _CLEAN_EVERY == _CLEAN_EVERY - 1:
+            _clean(table, self.location)
+
+    def _append(
+        self, rows: Sequence[Mapping[str, str]], transaction: str, number: int | None, configuration: Mapping[str, str]
+    ) -> "DeltaTable | None":
+        """Append rows unless the transaction has come to that number. Returns the table as it was before, or None where
+        nothing was appended to one. `configuration` is of a table that does not exist yet."""
         from deltalake import CommitProperties, Transaction, write_deltalake
 
         table = open_table(self.location)
-        if table is not None and table.transaction_version(batch) is not None:
-            return
-        properties = CommitProperties(app_transactions=[Transaction(batch, 1)])
+        last = None if table is None else table.transaction_version(transaction)
+        if number is not None and last is not None and last >= number:
+            return None
+        transactions = None if number is None else [Transaction(transaction, number)]
         place, expected = (self.location, None) if table is None else (table, table.version())
         try:
             with writing(self.location, expected, conflict=None, refused="G603", data=_size(rows)):
@@ -55,41 +69,15 @@ class HistoryTable:
                     self._data(rows),
                     mode="append",
                     schema_mode="merge" if self._lacking(table) else None,
-                    commit_properties=properties,
+                    configuration=dict(configuration) if table is None and configuration else None,
+                    commit_properties=CommitProperties(app_transactions=transactions),
                 )
         except RegistryError:
             # Two first writers create the table at once: the second finds it there and appends.
             if table is not None or open_table(self.location) is None:
                 raise
-            self.append(rows, batch)
-
-    def append_serial(self, rows: Sequence[Mapping[str, str]], serial: int | None) -> None:
-        """Append rows, unless the history has this serial or a later one. Raises RegistryError (G603)."""
-        from deltalake import CommitProperties, Transaction, write_deltalake
-
-        table = open_table(self.location)
-        last = None if table is None else table.transaction_version(_SERIAL)
-        if serial is not None and last is not None and last >= serial:
-            return
-        transactions = None if serial is None else [Transaction(_SERIAL, serial)]
-        place, expected = (self.location, None) if table is None else (table, table.version())
-        try:
-            with writing(self.location, expected, conflict=None, refused="G603", data=_size(rows)):
-                write_deltalake(
-                    place,
-                    self._data(rows),
-                    mode="append",
-                    schema_mode="merge" if self._lacking(table) else None,
-                    configuration=_CONFIGURATION if table is None else None,
-                    commit_properties=CommitProperties(app_transactions=transactions),
-                )
-        except RegistryError:
-            if table is not None or open_table(self.location) is None:
-                raise
-            self.append_serial(rows, serial)
-            return
-        if table is not None and table.version() % _CLEAN_EVERY == _CLEAN_EVERY - 1:
-            _clean(table, self.location)
+            return self._append(rows, transaction, number, configuration)
+        return table
 
     def _data(self, rows: Sequence[Mapping[str, str]]) -> "Table":
         import arro3.core

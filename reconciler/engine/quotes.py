@@ -20,8 +20,3 @@ def quoted_field_of(delimiter: str) -> str:
     than one."""
     mark, spaces = re.sub(r"(\W)", r"\\\1", delimiter), "" if delimiter == " " else " *"
     return f'(^|{mark}){spaces}"[^"]*"{spaces}(?={mark}|$)'
-
-
-def are_unmatched(line: str, delimiter: str) -> bool:
-    """Whether a line has quotes that do not match."""
-    return '"' in re.sub(quoted_field_of(delimiter), r"\1", line.replace('""', ""))

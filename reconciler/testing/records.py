@@ -5,6 +5,7 @@ The rules are those of `spark.ingest.json_records` and `spark.ingest.changes`, o
 
 import csv
 import json
+import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
 from reconciler.engine.fields import missing_fields, unknown_fields
 from reconciler.engine.protocol import TableTarget
-from reconciler.engine.quotes import OTHER_WIDTH, UNMATCHED_QUOTES, are_unmatched
+from reconciler.engine.quotes import OTHER_WIDTH, UNMATCHED_QUOTES, quoted_field_of
 from reconciler.engine.texts import (
     FOR_NOTHING,
     FOR_NUMBERS,
@@ -150,7 +151,7 @@ def _wrong(line: _Line, width: int, delimiter: str) -> str | None:
         return HOLDS_NUL
     if FOR_NOTHING in line.text:
         return NONCHARACTER
-    if are_unmatched(line.text, delimiter):
+    if '"' in re.sub(quoted_field_of(delimiter), r"\1", line.text.replace('""', "")):
         return UNMATCHED_QUOTES
     return OTHER_WIDTH if len(line.fields) != width else None
 
