@@ -8,6 +8,7 @@ from hypothesis import settings
 
 from reconciler.base.secrets.known_values import forget_secrets
 from reconciler.engine.protocol import Engine
+from tests.few_rows import FEW_ROWS
 
 if TYPE_CHECKING:
     from tests.kafka.broker import Broker
@@ -16,20 +17,6 @@ if TYPE_CHECKING:
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("steady")
-
-# Rows are few here: what takes the time is to compile classes for a query, which the runs in processes of their own do.
-# Tables are many, and Delta would remember each for an hour. A vacuum would list a table's folder in 10,000 tasks.
-_SETTINGS = {
-    "spark.master": "local[2]",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.adaptive.coalescePartitions.initialPartitionNum": "2",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
-    "spark.databricks.delta.delta.log.cacheSize": "100",
-    "spark.databricks.delta.delta.log.cacheRetentionMinutes": "2",
-}
-
 
 _NEED_JAVA = frozenset({"spark_engine", "kafka_broker"})
 
@@ -67,7 +54,7 @@ def spark_engine() -> Iterator[Engine]:
     """The engine on Spark, which does by itself what is small. Its JVM starts with the first call that needs it."""
     from reconciler.engine.spark.engine import spark_engine as new_engine
 
-    engine = new_engine(_SETTINGS)
+    engine = new_engine(FEW_ROWS)
     yield engine
     engine.close()
 

@@ -14,6 +14,7 @@ from reconciler.engine.protocol import Engine
 from reconciler.engine.spark.installation import spark_home
 from tests.cells import mostly_slow
 from tests.cluster.standalone import Cluster
+from tests.few_rows import FEW_ROWS
 
 ROOT = Path(__file__).parents[2]
 # For starts that are short, as everything here is.
@@ -66,6 +67,7 @@ def repository(folder: Path, master: str) -> Path:
         (shop / name).write_text(text)
     (folder / "incoming").mkdir()
     spark = {
+        **FEW_ROWS,
         "spark.master": master,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",

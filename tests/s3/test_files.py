@@ -18,8 +18,9 @@ from pathlib import Path
 from reconciler.engine.protocol import StoredSource, TableTarget, ViewBuild
 from reconciler.engine.spark.engine import SparkEngine
 from reconciler.engine.spark.session import start
+from tests.few_rows import FEW_ROWS
 from tests.engine.emit_contract import emission
-spark = start({"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2"}, needs_s3=True)
+spark = start(FEW_ROWS, needs_s3=True)
 engine = SparkEngine(lambda: spark)
 engine.build_view(ViewBuild("v", "SELECT id FROM range(0, 40, 1, 4)", (), (), str(Path("v").absolute()), {}))
 format_ = {"name": "json", "config": {"update_format": "raw"}}

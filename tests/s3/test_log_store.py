@@ -14,7 +14,8 @@ from tests.s3.server import Bucket
 SPARK = """
 import sys
 from reconciler.engine.spark.session import start
-spark = start({"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2"}, needs_s3=True)
+from tests.few_rows import FEW_ROWS
+spark = start(FEW_ROWS, needs_s3=True)
 for line in sys.stdin:
     try:
         spark.sql(line)
