@@ -1,4 +1,4 @@
-"""The pipeline `tpch` at scale 0.003: the data's tables have the declared columns, and each view equals its query as another
+"""The pipeline `tpch` at scale 0.002: the data's tables have the declared columns, and each view equals its query as another
 engine (deltalake's, which is not Spark) answers it over the source."""
 
 import json
@@ -16,7 +16,7 @@ from reconciler.engine.protocol import Engine
 from reconciler.service.project import Project
 
 ROOT = Path(__file__).parents[2]
-SCALE = "0.003"
+SCALE = "0.002"
 VIEWS = ("q1", "q3", "q5", "q6", "q10")
 TABLES = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier")
 # Keys are 64-bit in the generated files and INTEGER in the pipeline, as in the seed: the connector casts, strictly.
@@ -59,7 +59,7 @@ def _comparable(value: Any) -> str:
 def test_generating_again_changes_nothing_and_another_scale_is_refused(source: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in source.rglob("*")}
     assert generate(source).returncode == 0
-    refused = generate(source, "0.02")
+    refused = generate(source, "0.03")
     assert refused.returncode == 1
     assert f"scale {SCALE}" in refused.stderr
     assert {path: path.stat().st_mtime_ns for path in source.rglob("*")} == before
@@ -82,7 +82,7 @@ def test_views_equal_their_queries_by_another_engine(source: Path, tmp_path: Pat
     pipeline = Project.open(tmp_path, engine=spark_engine).pipeline("tpch")
     pipeline.apply()
     [step] = pipeline.run_once().steps
-    assert sum(step.rows.values()) == 25_983
+    assert sum(step.rows.values()) == 17_307
 
     warehouse = tmp_path / "warehouse/tpch"
     sources = {name: source / name for name in TABLES}

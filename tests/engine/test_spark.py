@@ -1,6 +1,7 @@
 """The engine on Spark: the contract, checked by another reader of Delta, and what only it does."""
 
 import datetime
+import shutil
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -26,6 +27,7 @@ from reconciler.engine.protocol import (
 )
 from reconciler.engine.spark.engine import SparkEngine
 from tests.engine.contract import GRADES, EngineContract, Storage, change, json_files, names_below, write
+from tests.engine.engines import DeltaStorage
 from tests.engine.vacuum_contract import VacuumContract
 
 pytestmark = pytest.mark.spark
@@ -35,14 +37,20 @@ class TestSparkEngine(EngineContract, VacuumContract):
     pass
 
 
-@pytest.fixture
-def students(engine: Engine, storage: Storage, tmp_path: Path) -> StoredSource:
-    """Three students, at version 1."""
+@pytest.fixture(scope="module")
+def three_students(spark_engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Where three students are, at version 1. Copy them; don't change them."""
     columns = (ColumnType("id", "BIGINT"), ColumnType("name", "STRING"))
-    target = TableTarget("students", str(tmp_path / "students"), columns)
-    storage.create(target.location, columns)
-    engine.execute(change(target, "INSERT INTO students VALUES (1, 'Alice'), (2, 'Bob'), (3, NULL)"))
-    return StoredSource("students", target.location, 1)
+    target = TableTarget("students", str(tmp_path_factory.mktemp("three") / "students"), columns)
+    DeltaStorage().create(target.location, columns)
+    spark_engine.execute(change(target, "INSERT INTO students VALUES (1, 'Alice'), (2, 'Bob'), (3, NULL)"))
+    return target.location
+
+
+@pytest.fixture
+def students(three_students: str, tmp_path: Path) -> StoredSource:
+    """Three students, at version 1."""
+    return StoredSource("students", str(shutil.copytree(three_students, tmp_path / "students")), 1)
 
 
 def rows(engine: Engine, sql: str, *sources: Source, **settings: str) -> list[tuple[Any, ...]]:

@@ -144,7 +144,7 @@ COMMENTS = (
 )
 
 
-@settings(max_examples=5, phases=PHASES, deadline=None)
+@settings(max_examples=3, phases=PHASES, deadline=None)
 @given(*COMMENTS)
 def test_markdown_of_any_plans_in_one_comment(found: list[Plan], limit: int, times: int) -> None:
     is_one_comment(found, limit, times)
