@@ -26,6 +26,7 @@ from statistics import median
 from typing import Any, Final
 
 import click
+import pyarrow as pa
 from deltalake import DeltaTable
 
 from bench.plan import ROOT
@@ -33,13 +34,19 @@ from reconciler import Project
 from reconciler.base.boundaries import BEFORE, RECORDED
 from reconciler.base.digest import JsonObject
 from reconciler.base.moments import this_moment
+from reconciler.delta.arrow_rows import arrow_schema, plain_table, rows_of
+from reconciler.delta.arrow_writes import overwrite
 from reconciler.delta.histories import HistoryTable
-from reconciler.engine.protocol import Available, Ingestion, Written
+from reconciler.delta.short_logs import open_log
+from reconciler.delta.tables import table_version, typed_columns
+from reconciler.delta.transactions import has_transaction
+from reconciler.engine.protocol import Available, Ingestion, Transaction, Written
 from reconciler.environment.observer import Observer
 from reconciler.registry.protocol import HISTORY_COLUMNS, History
 from reconciler.service.pipeline import Pipeline
 from reconciler.testing.recording import RecordingEngine
 from reconciler.testing.records import Change
+from reconciler.testing.tables import Contents
 from tests.engine.delta_writer import DeltaWriter
 
 RESULTS: Final = ROOT / "bench" / "results" / "history.json"
@@ -61,6 +68,36 @@ spec:
       transport: {name: kafka_input, config: {topic: ticks, bootstrap.servers: "nowhere:1"}}
       format: {name: json}
 """
+
+
+class ArrowWriter(DeltaWriter):
+    """Reads and writes tables as an engine does that holds their rows in this process."""
+
+    def latest(self, location: str) -> int | None:
+        return table_version(location)
+
+    def read(self, location: str, version: int) -> Contents:
+        table = plain_table(location, version)
+        rows = None if table is None else rows_of(table)
+        if rows is None:
+            return super().read(location, version)
+        values = zip(*(one.to_pylist() for one in rows.columns), strict=True)
+        return Contents(typed_columns(location, version), tuple(values))
+
+    def version_with(self, location: str, transaction: Transaction) -> int | None:
+        table = open_log(location)
+        return None if table is None or not has_transaction(table, transaction, location) else table.version()
+
+    def write(
+        self, location: str, contents: Contents, transaction: Transaction | None, said: JsonObject | None = None
+    ) -> int:
+        table = plain_table(location)
+        if table is None or transaction is None:
+            return super().write(location, contents, transaction, said)
+        values = zip(*contents.rows, strict=True)
+        named = dict(zip((column.name for column in contents.columns), values, strict=True))
+        rows = pa.table(named, schema=arrow_schema(table.schema))
+        return overwrite(table, table.schema, rows, transaction, said)
 
 
 class Clock(RecordingEngine):
@@ -99,7 +136,7 @@ class Aged:
         (folder / "program.sql").write_text(_PROGRAM)
         (root / "reconcile.yaml").write_text("default: dev\nenvironments:\n  dev: {warehouse: warehouse}\n")
         self._warehouse = root / "warehouse"
-        self._engine = Clock(DeltaWriter())
+        self._engine = Clock(ArrowWriter())
         self.pipeline: Pipeline = Project.open(
             root, engine=self._engine, observer=Observer(boundary=self._reached)
         ).pipeline("clock")

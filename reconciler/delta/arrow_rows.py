@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import RegistryError
 from reconciler.delta.objects import can_be_listed, read_objects
-from reconciler.delta.opening import open_table
+from reconciler.delta.short_logs import open_log
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,7 +64,8 @@ class StoredFile:
 @dataclass(frozen=True, slots=True)
 class PlainTable:
     """A table at one version that is surely read right, and nothing read yet. `schema` is Delta's, as JSON: its `fields`
-    have name, type, nullable and metadata. `opened` is the table at that version, for whoever asks more of its log."""
+    have name, type, nullable and metadata. `opened` is the table at that version, for whoever asks more of its log: no rows
+    are read by it, and nothing is written (`short_logs`)."""
 
     location: str
     version: int
@@ -89,13 +90,13 @@ def plain_table(location: str, version: int | None = None) -> PlainTable | None:
     if not can_be_listed(location):
         return None
     try:
-        opened = open_table(location, version)
+        opened = open_log(location, version)
     except RegistryError:
         return None
-    if opened is None or not _is_plain(opened):
+    if opened is None or not is_plain(opened):
         return None
     schema: JsonObject = json.loads(opened.schema().to_json())
-    files = _files(opened)
+    files = plain_files(opened)
     if files is None or not is_known_schema(schema):
         return None
     return PlainTable(location, int(opened.version()), schema, files, opened)
@@ -178,13 +179,15 @@ def _primitives() -> "dict[str, pa.DataType]":
     }
 
 
-def _is_plain(table: "DeltaTable") -> bool:
+def is_plain(table: "DeltaTable") -> bool:
+    """Whether a table has no feature by which its log, and its files, mean something else; its columns are not looked at."""
     protocol = table.protocol()
     lists_features = protocol.min_reader_version == 3 and set(protocol.reader_features or ()) <= READ_FEATURES
     return (protocol.min_reader_version == 1 or lists_features) and not table.metadata().partition_columns
 
 
-def _files(table: "DeltaTable") -> tuple[StoredFile, ...] | None:
+def plain_files(table: "DeltaTable") -> tuple[StoredFile, ...] | None:
+    """The files of a table; None where a path needs decoding."""
     actions = table.get_add_actions(flatten=True)
     if actions.num_rows == 0:
         return ()

@@ -31,7 +31,7 @@ from reconciler.delta.arrow_statistics import statistics_text
 from reconciler.delta.log_entries import after_commit, put_entry
 from reconciler.delta.objects import put_object, remove_objects
 from reconciler.delta.opening import is_local, open_table
-from reconciler.delta.transactions import USER_METADATA, has_transaction
+from reconciler.delta.transactions import USER_METADATA, has_transaction, mark_of
 from reconciler.delta.writing import writing
 from reconciler.engine.stored import Transaction
 
@@ -68,17 +68,21 @@ _OTHER_WAYS_TO_COMMIT: Final = ("AWS_S3_LOCKING_PROVIDER", "AWS_CONDITIONAL_PUT"
 def is_writable(table: PlainTable, nulls_are_checked: bool = False) -> bool:
     """Whether rows that fit its columns can be written to it, and taken out of it, without regard to anything else.
     `nulls_are_checked`: a column of it may be NOT NULL, for the rows to come have no NULL there."""
-    protocol = table.opened.protocol()
-    is_old = protocol.min_reader_version == 1 and protocol.min_writer_version <= 2
-    lists_features = protocol.min_writer_version == 7 and set(protocol.writer_features or ()) <= _FEATURES
     return (
-        (is_old or lists_features)
-        and set(table.opened.metadata().configuration) <= _SETTINGS
+        has_known_settings(table.opened)
         and can_be_committed_to(table.location)
         and all(
             (field["nullable"] or nulls_are_checked) and _all_may_be_null(field["type"]) for field in table.schema["fields"]
         )
     )
+
+
+def has_known_settings(table: "DeltaTable") -> bool:
+    """Whether a table asks nothing of writers but what its columns say."""
+    protocol = table.protocol()
+    is_old = protocol.min_reader_version == 1 and protocol.min_writer_version <= 2
+    lists_features = protocol.min_writer_version == 7 and set(protocol.writer_features or ()) <= _FEATURES
+    return (is_old or lists_features) and set(table.metadata().configuration) <= _SETTINGS
 
 
 def can_be_committed_to(location: str) -> bool:
@@ -122,7 +126,7 @@ def overwrite(
     if needs_features(schema) and not needs_features(table.schema):
         raise ValueError(f"the table at {table.location} lacks a feature for its new columns")
     said = _information("WRITE", {"mode": "Overwrite", "partitionBy": "[]", "canOverwriteSchema": True}, commit)
-    first = [] if schema == table.schema else [_metadata(table, schema)]
+    first = [] if schema == table.schema else [with_schema(table.opened, schema)]
     return _Write(table.location, table, transaction).commit(said, rows, table.files, first)
 
 
@@ -228,7 +232,7 @@ class _Write:
                 "engineInfo": f"reconcile/{__version__}",
             }
             adds = [] if added is None else [{"add": added}]
-            removes = [_removed(file, self._changes_rows) for file in gone]
+            removes = [removed(file, self._changes_rows) for file in gone]
             actions = [*self._marks(), *first, *adds, *removes]
             # Where there is no answer the commit may stand: then its file stays, too.
             is_done = put_entry(self._location, version, information, actions)
@@ -248,13 +252,12 @@ class _Write:
         raise RegistryConflict("G605", f"another process wrote {self._location} meanwhile")
 
     def _is_done(self, table: "DeltaTable") -> bool:
-        return self._transaction is not None and has_transaction(table, self._transaction)
+        return self._transaction is not None and has_transaction(table, self._transaction, self._location)
 
     def _marks(self) -> list[JsonObject]:
         if self._transaction is None:
             return []
-        transaction = {"appId": self._transaction.application, "version": self._transaction.version}
-        return [{"txn": {**transaction, "lastUpdated": _now()}}]
+        return [{"txn": mark_of(self._transaction, _now())}]
 
     def _put_file(self, rows: "pa.Table") -> JsonObject:
         """Write a data file; what the log is to say of it."""
@@ -314,7 +317,8 @@ def _metrics(rows: "pa.Table", added: JsonObject | None, gone: tuple[StoredFile,
     return {name: str(number) for name, number in found.items()}
 
 
-def _removed(file: StoredFile, changes_rows: bool) -> JsonObject:
+def removed(file: StoredFile, changes_rows: bool) -> JsonObject:
+    """The action by which a file is no longer one of the table."""
     return {
         "remove": {
             "path": file.path,
@@ -327,9 +331,9 @@ def _removed(file: StoredFile, changes_rows: bool) -> JsonObject:
     }
 
 
-def _metadata(table: PlainTable, schema: JsonObject) -> JsonObject:
-    """That the table has these columns from now on; all else of it stays."""
-    found = table.opened.metadata()
+def with_schema(table: "DeltaTable", schema: JsonObject) -> JsonObject:
+    """The action by which the table has these columns from now on; all else of it stays."""
+    found = table.metadata()
     told = _as_metadata(str(found.id), schema, found.configuration, found.created_time)
     named = {"name": found.name, "description": found.description}
     return {"metaData": {**{name: text for name, text in named.items() if text is not None}, **told}}

@@ -21,6 +21,7 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.errors import ReconcileError, RegistryError
 from reconciler.delta.objects import put_new_object, read_objects
 from reconciler.delta.opening import is_local, local_path, open_table
+from reconciler.delta.short_logs import put_checkpoint
 from reconciler.delta.writing import writing
 
 _EVERY: Final = 10
@@ -49,17 +50,21 @@ def put_entry(location: str, version: int, information: JsonObject, actions: Ite
     return _has_mark(location, name, mark)
 
 
-def after_commit(location: str, version: int, settings: dict[str, str]) -> None:
-    """What is due after the commit of a version: a checkpoint, and old entries go. `settings` are the table's."""
+def after_commit(location: str, version: int, settings: dict[str, str], every: int = _EVERY) -> None:
+    """What is due after the commit of a version: a checkpoint, and old entries go. `settings` are the table's; `every` holds
+    where they say nothing."""
     interval = settings.get(_INTERVAL, "")
-    if not version or version % (int(interval) if interval.isdecimal() and int(interval) else _EVERY):
+    if not version or version % (int(interval) if interval.isdecimal() and int(interval) else every):
         return
     # Where a panic of deltalake is an error, too.
     with suppress(ReconcileError), writing(location, version, conflict=None):
+        keeps = settings.get(_CLEANS_UP, "true").lower() != "true"
+        if keeps and put_checkpoint(location, version):
+            return
         table = open_table(location, version)
         if table is not None:
             table.create_checkpoint()
-            if settings.get(_CLEANS_UP, "true").lower() == "true":
+            if not keeps:
                 table.cleanup_metadata()
 
 

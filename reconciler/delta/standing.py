@@ -15,7 +15,8 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from reconciler.delta.opening import is_local, local_path, open_table
+from reconciler.delta.opening import is_local, local_path
+from reconciler.delta.short_logs import open_log
 
 _AT_ONCE: Final = 16
 
@@ -66,7 +67,7 @@ def _first_id(log: str) -> str | None:
 
 def _fault(recorded: Recorded) -> str | None:
     location, version, identity = recorded
-    table = open_table(location)
+    table = open_log(location)
     if table is None:
         return f"there is no table at {location}"
     if table.version() < version:

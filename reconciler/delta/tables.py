@@ -21,7 +21,9 @@ from reconciler.base.digest import JsonObject, digest_text
 from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.delta.nested_warehouses import require_no_warehouse
 from reconciler.delta.opening import has_commit, is_local, local_path, open_table
+from reconciler.delta.overwriting import overwrite_on_disk
 from reconciler.delta.schema import column_types, delta_schema
+from reconciler.delta.short_logs import open_log
 from reconciler.delta.transactions import commit_properties, has_transaction
 from reconciler.delta.writing import writing
 from reconciler.engine.stored import ColumnType, Transaction
@@ -58,13 +60,13 @@ class TableStatistics:
 
 def table_version(location: str) -> int | None:
     """The newest Delta version of the table there, or None when there is no table."""
-    table = open_table(location)
+    table = open_log(location)
     return None if table is None else table.version()
 
 
 def table_columns(location: str, version: int | None = None) -> tuple[tuple[str, str], ...]:
     """(name, Delta type as JSON text) of each column, in order. Empty when there is no table."""
-    table = open_table(location, version)
+    table = open_log(location, version)
     if table is None:
         return ()
     fields = json.loads(table.schema().to_json())["fields"]
@@ -73,13 +75,13 @@ def table_columns(location: str, version: int | None = None) -> tuple[tuple[str,
 
 def typed_columns(location: str, version: int | None = None) -> tuple[ColumnType, ...]:
     """The columns with their types as Spark names them, in order. Empty when there is no table."""
-    table = open_table(location, version)
+    table = open_log(location, version)
     return () if table is None else column_types(table.schema())
 
 
 def statistics(location: str, version: int | None = None) -> TableStatistics | None:
     """Rows, bytes and files of a table from its log, or None when there is no table."""
-    table = open_table(location, version)
+    table = open_log(location, version)
     if table is None:
         return None
     actions = table.get_add_actions(flatten=True)
@@ -172,6 +174,9 @@ def overwrite_table(
     returns the new version."""
     from deltalake.transaction import create_table_with_add_actions
 
+    made = overwrite_on_disk(location, schema, actions, expected, transaction, commit)
+    if made is not None:
+        return made
     current = open_table(location)
     if current is not None and has_transaction(current, transaction):
         return _with_features(location, current, current.schema(), transaction).version()

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import RegistryConflict
-from reconciler.delta.opening import is_local, local_path, open_table
+from reconciler.delta.opening import is_local, local_path
+from reconciler.delta.short_logs import open_log
 from reconciler.engine.stored import Transaction
 
 if TYPE_CHECKING:
@@ -20,13 +21,14 @@ USER_METADATA = "userMetadata"
 """Where a commit keeps what it says for people and programs, as one JSON text: in Spark's commits, too."""
 
 
-def has_transaction(table: "DeltaTable", transaction: Transaction) -> bool:
-    """Whether the table has the transaction. Raises RegistryConflict where it has a later one."""
+def has_transaction(table: "DeltaTable", transaction: Transaction, location: str | None = None) -> bool:
+    """Whether the table has the transaction. Raises RegistryConflict where it has a later one. `location` is where the table
+    is, if it was opened for its log alone."""
     found = table.transaction_version(transaction.application)
     if found is not None and found > transaction.version:
         name = transaction.application
         raise RegistryConflict(
-            "G605", f"{table.table_uri} already has {name} at {found}, which is later than {transaction.version}"
+            "G605", f"{location or table.table_uri} already has {name} at {found}, which is later than {transaction.version}"
         )
     return bool(found == transaction.version)
 
@@ -38,17 +40,27 @@ def has_commit_after(location: str, version: int) -> bool:
         # Commits have no gaps, and old ones are cleaned up in their order.
         if os.path.exists(at) and not os.path.exists(after):
             return False
-    table = open_table(location)
+    table = open_log(location)
     return table is not None and int(table.version()) > version
 
 
 def last_numbers(location: str, applications: Iterable[str]) -> tuple[int, ...]:
     """The numbers of the last transactions of these applications that a table has; none where there is no table."""
-    table = open_table(location)
+    table = open_log(location)
     if table is None:
         return ()
     found = (table.transaction_version(one) for one in sorted(applications))
     return tuple(one for one in found if one is not None)
+
+
+def name_of(transaction: Transaction) -> str:
+    """A transaction as a commit names it for people."""
+    return f"{transaction.application}@{transaction.version}"
+
+
+def mark_of(transaction: Transaction, now: int) -> JsonObject:
+    """A transaction as the log has it (`txn`)."""
+    return {"appId": transaction.application, "version": transaction.version, "lastUpdated": now}
 
 
 def commit_properties(transaction: Transaction, commit: JsonObject | None = None) -> "CommitProperties":
@@ -60,7 +72,7 @@ def commit_properties(transaction: Transaction, commit: JsonObject | None = None
     return CommitProperties(
         max_commit_retries=0,
         app_transactions=[DeltaTransaction(transaction.application, transaction.version)],
-        custom_metadata={"reconcile.transaction": f"{transaction.application}@{transaction.version}", **told},
+        custom_metadata={"reconcile.transaction": name_of(transaction), **told},
     )
 
 
