@@ -6,8 +6,8 @@ A pipeline with one input, a table of one row and a view makes real steps. Then 
 what so many steps at one a second leave behind, and real steps are made on top.
 
 - A table and a view keep their logs until a prune: a commit a step, each with the file that it replaced.
-- The registry keeps an hour of its logs: of the head two commits a step, of steps, events and the report one. The histories
-  have a row a step.
+- The registry keeps ten minutes of its logs: of the head two commits a step, of steps, events and the report one. The
+  histories have a row a step.
 
 What is told: the median step, and by folder how many files its log has, which deltalake lists whenever it opens a table on a
 disk or commits to it. The target is 1.2 times the step after the fewest steps. Results stand in bench/results/history.json;
@@ -51,7 +51,7 @@ from tests.engine.delta_writer import DeltaWriter
 
 RESULTS: Final = ROOT / "bench" / "results" / "history.json"
 _TARGET: Final = 1.2
-_HOUR: Final = 3600
+_TEN_MINUTES: Final = 600
 _PROGRAM: Final = """\
 CREATE TABLE ticks (id BIGINT NOT NULL PRIMARY KEY, number BIGINT);
 CREATE MATERIALIZED VIEW last_tick AS SELECT number FROM ticks;
@@ -174,7 +174,7 @@ class Aged:
         published = replace(found.value.published, step=step, relations=moved)
         registry.replace_head(found.token, replace(found.value, published=published, last_step=step), str(uuid.uuid4()))
         for name, a_step in (("head", 2), ("report", 1), ("steps", 1), ("events", 1)):
-            kept = max(0, min(until, _HOUR) - min(self._steps, _HOUR))
+            kept = max(0, min(until, _TEN_MINUTES) - min(self._steps, _TEN_MINUTES))
             _commits(self._folder(name), kept * a_step, replaces=False)
         self._steps = until
 

@@ -5,8 +5,8 @@ Rules:
   still the newest (Delta's own optimistic commit, no retries). Of two writers one wins, the other gets RegistryConflict.
   What the system refuses (a full disk, say) is no conflict: `delta.writing` tells them apart.
 - Each write carries an id of its own, so that a commit whose answer was lost is recognised as ours and not as a conflict.
-- Reading costs the same however many writes there were: Delta checkpoints every 10 commits, and every 50 the files and
-  log entries that are older than an hour go.
+- Reading costs the same however many writes there were: Delta checkpoints every 10 commits, and every 50 the files
+  go that are older than an hour, and log entries that are older than ten minutes.
 - What this process saw last of a document on a disk serves it again (`SeenDocuments`), as long as the log shows that it is
   still the newest version of the same table. Two looks at the log's folder take a hundredth of the time that it takes to
   open the table and to query it, and an apply asks for the head some twenty times.
@@ -30,15 +30,11 @@ if TYPE_CHECKING:
     from arro3.core import Table
     from deltalake import DeltaTable
 
-_CONFIGURATION = {
-    "delta.checkpointInterval": "10",
-    "delta.logRetentionDuration": "interval 1 hours",
-    **FORGETS_FILES,
-}
+_CONFIGURATION = {"delta.checkpointInterval": "10", **FORGETS_FILES}
 _CLEAN_EVERY = 50
 _KEEP_HOURS = 1
 _SEEN_SECONDS = 60.0
-"""So long what was seen may serve. Within it no clean-up takes a log entry that came after: that has to be an hour old."""
+"""So long what was seen may serve. Within it no clean-up takes a log entry that came after: that is to be ten minutes old."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +144,7 @@ class DocumentTable:
         properties = CommitProperties(max_commit_retries=0, custom_metadata={"reconcile.write": write_id})
         table = self.seen.take(self.location, expected) if expected is not None else None
         if table is None:
-            table = open_table(self.location, expected)
+            table = self._opened_at(expected)
         if expected is None and table is not None:
             raise RegistryConflict("G604", f"another process created {self.location} meanwhile")
         if expected is not None and table is None:
@@ -181,6 +177,21 @@ class DocumentTable:
         elif table.version() == written.version:
             self.seen.keep(self.location, written.version, text, table)
         return written
+
+    def _opened_at(self, expected: int | None) -> "DeltaTable | None":
+        """The table at the version that is to be replaced. Raises RegistryConflict (G604) where its log no longer has it."""
+        refused = None
+        try:
+            table = open_table(self.location, expected)
+        except RegistryError as error:
+            table, refused = None, error
+        if table is None and expected is not None:
+            newest = open_table(self.location)
+            if newest is not None and newest.version() > expected:
+                raise RegistryConflict("G604", f"another process wrote {self.location} meanwhile") from refused
+        if refused is not None:
+            raise refused
+        return table
 
     def _current_if_ours(self, write_id: str) -> Document | None:
         # Where that can't be told, why the write failed says more.

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _SERIAL = "reconcile/serial"
 _CONFIGURATION = {
     "delta.checkpointInterval": "20",
-    "delta.logRetentionDuration": "interval 1 hours",
     **FORGETS_FILES,
 }
 _CLEAN_EVERY = 100

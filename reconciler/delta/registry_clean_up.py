@@ -6,6 +6,10 @@ compare-and-set would take them for a write of somebody else.
 Delta's checkpoints name each file that was replaced for a week, where a table does not say otherwise. A document that is
 replaced twice a second has a million of those by then, and each tenth write would write them all. So tables of the registry
 say so (`FORGETS_FILES`): longer than replaced files stay, so that each is removed before it is forgotten.
+
+Their logs are listed with each write and whenever they are opened. Who opens one needs its newest checkpoint and what came
+after, and nobody asks for an earlier version but who read it and is to replace it: whom the log no longer tells that it was
+replaced, its newest version does. So entries stay for minutes, where files stay for an hour.
 """
 
 from contextlib import suppress
@@ -18,8 +22,11 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 
-FORGETS_FILES: Final = {"delta.deletedFileRetentionDuration": "interval 2 hours"}
-"""Of a table whose checkpoints name replaced files for so long."""
+FORGETS_FILES: Final = {
+    "delta.deletedFileRetentionDuration": "interval 2 hours",
+    "delta.logRetentionDuration": "interval 10 minutes",
+}
+"""Of a table whose checkpoints name replaced files for so long, and whose log is so long."""
 
 
 def forget_files(table: "DeltaTable") -> None:

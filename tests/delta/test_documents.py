@@ -1,6 +1,8 @@
 """Documents that this process saw serve it again, and never when they are not the newest any more."""
 
+import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -94,3 +96,29 @@ def test_another_table_in_its_place_is_another_document(reads: bool, location: s
         assert table.read() == Document(1, {"other": 1})
     table.replace(1, {"n": 2}, "w2")
     assert table.read() == DocumentTable(location).read() == Document(2, {"n": 2})
+
+
+def test_the_log_is_ten_minutes_long(tmp_path: Path) -> None:
+    table = DocumentTable(str(tmp_path / "document"))
+    for number in range(40):
+        table.replace(number - 1 if number else None, {"n": number}, f"w{number}")
+    log = tmp_path / "document" / "_delta_log"
+    for minutes, numbers in ((11, range(25)), (9, range(25, 40))):
+        for number in numbers:
+            aged = time.time() - minutes * 60
+            os.utime(log / f"{number:020d}.json", (aged, aged))
+            checkpoint = log / f"{number:020d}.checkpoint.parquet"
+            if checkpoint.exists():
+                os.utime(checkpoint, (aged, aged))
+    for number in range(40, 52):
+        table.replace(number - 1, {"n": number}, f"w{number}")
+    entries = [int(one.name[:20]) for one in log.glob("*.json")]
+    # From the checkpoint on that comes before.
+    assert 19 <= min(entries) <= 25
+    assert max(entries) == 51
+    assert len(data_files(table.location)) == 52
+    # Who read what the log no longer has is told that it was replaced.
+    before = DocumentTable(table.location)
+    with pytest.raises(RegistryConflict, match="G604"):
+        before.replace(3, {"n": -1}, "late")
+    assert table.read() == before.read() == Document(51, {"n": 51})
