@@ -34,7 +34,7 @@ _CONFIGURATION = {"delta.checkpointInterval": "10", **FORGETS_FILES}
 _CLEAN_EVERY = 50
 _KEEP_HOURS = 1
 _SEEN_SECONDS = 60.0
-"""So long what was seen may serve. Within it no clean-up takes a log entry that came after: that is to be ten minutes old."""
+"""So long what was seen may serve. Within it no clean-up takes a log entry that came after: which takes ten minutes."""
 
 
 @dataclass(frozen=True, slots=True)
