@@ -26,6 +26,7 @@ from reconciler.engine.protocol import (
     Transaction,
     Written,
 )
+from tests.cells import mostly_slow
 
 pytestmark = pytest.mark.spark
 
@@ -161,10 +162,8 @@ CASES = {
 }
 
 
-OFTEN = ("renamed into", "two trade, one read by the filter")
-
-
-@pytest.mark.parametrize("name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow) for name in CASES])
+# What becomes of a column that is renamed into a name of the table, the first of the seeds below shows in every run.
+@pytest.mark.parametrize("name", mostly_slow(list(CASES), "two trade, one read by the filter"))
 def test_what_a_name_means_now_is_what_the_table_has(name: str, followed: Follow) -> None:
     columns, condition, changes = CASES[name]
     case = followed(columns, filter_=condition)

@@ -96,12 +96,13 @@ def test_columns_that_changed_are_told_under_their_names(versions: Versions, kaf
 
 def test_what_can_not_be_written_says_why(versions: Versions, kafka_broker: "Broker") -> None:
     made = versions.emission(None, BEFORE)
+    soon = {"request.timeout.ms": "2000", "default.api.timeout.ms": "2000"}
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         nobody = f"127.0.0.1:{taken.getsockname()[1]}"
         wanted = {
-            "X750": to_topic(made, nobody, "t"),
-            "X751": to_topic(made, kafka_broker.bootstrap, "no-such-topic"),
+            "X750": to_topic(made, nobody, "t", **soon),
+            "X751": to_topic(made, kafka_broker.bootstrap, "no-such-topic", **soon),
             "X754": to_topic(made, kafka_broker.bootstrap, kafka_broker.create_topic(), key=["nope"]),
         }
         for code, emission in wanted.items():

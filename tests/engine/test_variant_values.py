@@ -169,7 +169,8 @@ def test_a_delete_by_a_subquery_takes_only_rows_of_that_value(spark_engine: Engi
     assert (written.rows, kinds(spark_engine, table)) == (1, [("STRING", "STRING", 2)])
 
 
-@pytest.mark.parametrize("key", [(), ("id",)])
+# By a key it is the key that tells rows apart, and no VARIANT.
+@pytest.mark.parametrize("key", [(), pytest.param(("id",), marks=pytest.mark.slow)])
 def test_an_input_follows_each_change_of_a_value(
     key: tuple[str, ...], spark_engine: Engine, session: SparkSession, tmp_path: Path
 ) -> None:
