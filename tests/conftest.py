@@ -1,5 +1,6 @@
 """What tests share: one Spark session and one Kafka broker for the whole run, each started by the first test that asks."""
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("steady")
+
+# Tables are small here: threads that deltalake has for large ones only wake each other. It makes them with its first call.
+# Processes that tests start have as many.
+os.environ.setdefault("TOKIO_WORKER_THREADS", "1")
 
 _NEED_JAVA = frozenset({"spark_engine", "kafka_broker"})
 
