@@ -6,10 +6,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 from reconciler.delta.arrow_rows import PlainTable, plain_table, rows_of
-from reconciler.delta.arrow_writes import append, create, is_writable, overwrite, rewrite
+from reconciler.delta.arrow_writes import all_nullable, append, create, is_writable, overwrite, put_table, rewrite
 from reconciler.delta.compaction import compact
+from reconciler.delta.publishing import publish
+from reconciler.delta.short_logs import open_log
 from reconciler.engine.protocol import Engine, Selection
 from reconciler.engine.spark.copies import net
 from reconciler.engine.stored import Transaction
@@ -218,3 +221,38 @@ def exact(spark: Any, place: Path) -> list[str]:
     """What grouping makes equal, told apart."""
     names = ("f32", "f64", "s", "mp")
     return sorted(repr(tuple(row)) for row in spark.read.format("delta").load(str(place)).select(*names).collect())
+
+
+def test_spark_reads_what_was_published_here_and_its_checkpoint(spark: Any, made: Path, tmp_path: Path) -> None:
+    """One version from its checkpoint, one from the entry after it. Then Spark writes, and it goes on."""
+    location = str(tmp_path / "view")
+    table = plain_table(str(made))
+    assert table is not None
+    rows = rows_of(table)
+    assert rows is not None
+    # By TIMESTAMP_NTZ a table gets features that leave it to deltalake.
+    rows = rows.drop_columns(["n"])
+    schema = {**table.schema, "fields": [one for one in table.schema["fields"] if one["name"] != "n"]}
+    parts = {"v-0": rows.slice(0, 1), "v-1": rows, "v-2": rows.slice(1), "v-3": rows.slice(2)}
+    for name, part in parts.items():
+        put_table(f"{location}/{name}", all_nullable(schema), part)
+    assert publish(location, "v-0", None, Transaction("a", 1)) == 0
+    DeltaTable(location).create_checkpoint()
+    DeltaTable(location).alter.set_table_properties({"delta.checkpointInterval": "2"})
+    assert publish(location, "v-1", 1, Transaction("a", 2)) == 2
+    assert publish(location, "v-2", 2, Transaction("a", 3)) == 3
+    log = tmp_path / "view" / "_delta_log"
+    assert '"engineInfo":"reconcile/' in (log / f"{2:020d}.json").read_text()
+    assert (log / f"{2:020d}.checkpoint.parquet").exists()
+    (log / f"{0:020d}.checkpoint.parquet").unlink()
+    for version, part in ((2, "v-1"), (3, "v-2")):
+        found = spark.read.format("delta").option("versionAsOf", version).load(location)
+        staged = spark.read.format("delta").load(f"{location}/{part}")
+        assert found.schema == staged.schema
+        texts = [sorted(one[0] for one in rows.selectExpr("to_json(struct(*))").collect()) for rows in (found, staged)]
+        assert texts[0] == texts[1]
+    spark.sql(f"DELETE FROM delta.`{location}` WHERE i8 = 0")
+    last = open_log(location)
+    assert last is not None
+    assert publish(location, "v-3", last.version(), Transaction("a", 4)) == last.version() + 1
+    assert spark.read.format("delta").load(location).count() == parts["v-3"].num_rows
