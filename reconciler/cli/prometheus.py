@@ -50,6 +50,7 @@ METRICS: Final[Mapping[str, Metric]] = {
     "reconcile_connector_rows_per_second": Metric("gauge", "Rows per second over the last ten seconds."),
     "reconcile_connector_rejected_total": Metric("counter", "Records that went to the dead letters."),
     "reconcile_connector_unmatched_total": Metric("counter", "Deletes that found no row."),
+    "reconcile_connector_late_total": Metric("counter", "Records that were left out since a row of theirs was late."),
     "reconcile_connector_dropped_total": Metric(
         "counter", "Deleted rows that an output can't send, since its format has no deletes."
     ),
@@ -113,6 +114,7 @@ def _of_connector(labels: Mapping[str, str], connector: ConnectorStatus) -> Iter
     yield Sample("reconcile_connector_rows_per_second", labels, connector.rows_per_second)
     yield Sample("reconcile_connector_rejected_total", labels, connector.rejected)
     yield Sample("reconcile_connector_unmatched_total", labels, connector.unmatched)
+    yield Sample("reconcile_connector_late_total", labels, connector.late)
     yield Sample("reconcile_connector_dropped_total", labels, connector.dropped)
     yield Sample("reconcile_connector_batches_total", labels, connector.batches)
     yield Sample("reconcile_connector_batches_without_spark_total", labels, connector.without_spark)

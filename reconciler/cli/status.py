@@ -170,6 +170,9 @@ def _show_troubles(connector: ConnectorStatus) -> None:
     if connector.unmatched:
         deletes = "1 delete" if connector.unmatched == 1 else f"{connector.unmatched} deletes"
         say(f"  {connector.name}: {deletes} found no row")
+    if connector.late:
+        records = "1 record was" if connector.late == 1 else f"{connector.late} records were"
+        say(f"  {connector.name}: {records} late, and left out")
     if connector.unknown_fields:
         fields = ", ".join(
             f"{name} (in {rows} row{'' if rows == 1 else 's'})" for name, rows in connector.unknown_fields.items()

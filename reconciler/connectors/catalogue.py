@@ -63,6 +63,7 @@ _WHO_GIVES_CREDENTIALS: Final = ("oauth2", "sts", "msi")
 _STORAGE_OPTIONS: Final = ("aws_", "azure_", "google_")
 _OF_ONE_DIRECTION: Final = {
     COLUMNS: Direction.INPUT,
+    "late_rows": Direction.INPUT,
     "max_batch_size": Direction.INPUT,
     "max_queued_records": Direction.INPUT,
     "max_rejected": Direction.INPUT,

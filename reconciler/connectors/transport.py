@@ -81,6 +81,7 @@ def records_bring_deletes(settings: JsonObject) -> bool:
 _RESET_NO_INPUT: Final = {
     "description": "it is for people",
     "labels": "they order the start of connectors; what was read stays",
+    "late_rows": "it says where late records are kept; the rows read are the same",
     "max_batch_size": "it sizes batches; the rows read are the same",
     "max_queued_records": "it bounds memory; the rows read are the same",
     "max_rejected": "it says when reading stops; the position stays",

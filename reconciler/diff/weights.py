@@ -40,6 +40,7 @@ OF_CONNECTORS: Final[Mapping[str, Weight]] = {
     "format": Weight.MEANING,
     # Whom an input waits for is the safeguard `start_after`: labels that nobody waits for decide nothing.
     "labels": Weight.SAFEGUARD,
+    "late_rows": Weight.VALUE,
     "max_batch_size": Weight.VALUE,
     "max_queued_records": Weight.VALUE,
     "max_rejected": Weight.SAFEGUARD,

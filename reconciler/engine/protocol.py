@@ -16,6 +16,7 @@ from reconciler.base.digest import JsonObject
 from reconciler.engine.stored import ColumnType as ColumnType
 from reconciler.engine.stored import FailedCalls as FailedCalls
 from reconciler.engine.stored import Transaction as Transaction
+from reconciler.project.program.lateness import Number
 
 Check = Callable[[], None]
 """Raises where another process has taken over what this one works on: then this one writes nothing more."""
@@ -156,11 +157,12 @@ class TableTarget:
 class DeadLetters:
     """Where records go that can't become rows: a Delta table at `location`, made when first needed, with the columns of
     `engine.dead_letters`. More than `limit` of them in one range stop the ingestion (X724), and nothing is written;
-    None: any number goes there."""
+    None: any number goes there. `keeps_late`: so do records whose rows are late, which the limit does not count."""
 
     location: str
     step: int
     limit: int | None = None
+    keeps_late: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +174,10 @@ class Ingestion:
     defaults, else NULL where that may stand; fields that no column takes are left out, and counted.
     A record that does not become a row goes to `dead_letters`; where there are none, it stops the ingestion. `commit` is
     written with the table's commit, for whoever reads its history.
+
+    `first_on_time` has by folded name the smallest value of a column that is not late. A record is left out, and counted, if
+    one of its rows has a smaller one; of a row that is deleted by its key, only the key is looked at. NULL and NaN are never
+    late.
     """
 
     target: TableTarget
@@ -181,6 +187,7 @@ class Ingestion:
     transaction: Transaction
     dead_letters: DeadLetters | None = None
     commit: JsonObject = field(default_factory=dict)
+    first_on_time: Mapping[str, Number] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +209,8 @@ class Available:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """An ad-hoc INSERT or DELETE on one table: INSERT INTO t [(columns)] VALUES … | SELECT …; DELETE FROM t [WHERE …]."""
+    """An ad-hoc INSERT or DELETE on one table: INSERT INTO t [(columns)] VALUES … | SELECT …; DELETE FROM t [WHERE …].
+    `first_on_time` is as in `Ingestion`, for rows that are inserted."""
 
     target: TableTarget
     sql: str
@@ -211,6 +219,7 @@ class Statement:
     transaction: Transaction
     functions: tuple[FunctionSource, ...] = ()
     commit: JsonObject = field(default_factory=dict)
+    first_on_time: Mapping[str, Number] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +228,8 @@ class Written:
     `reused` says that the table had this transaction already and nothing was written. `rejected` counts the records that
     went to the dead letters, `unmatched` the deletes that found no row. `unknown` says of fields that no column takes in how
     many rows they came; `missing` are the fields that columns take and that a header or schema lacked. `without_spark`: this
-    process did it by itself, since there was little to do."""
+    process did it by itself, since there was little to do. `late` counts the records that were left out since a row of
+    theirs was late."""
 
     version: int
     rows: int
@@ -229,6 +239,7 @@ class Written:
     unknown: Mapping[str, int] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
     without_spark: bool = False
+    late: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ Where a write leaves a table with many small files, these are put together in th
 (`delta.compaction`); what is published is that one. Views that read the table are computed after it, in the same step: none
 was computed from its rows in another order.
 
+Rows that are late for their table are left out (`late_rows`): by what was published before, whatever the step reads first.
+
 A view that had no rows and has none again stays as it was, and so does what reads it: no other sameness can be told without
 reading rows. Views are recomputed in this version; only those that read, directly or not, a relation that changed.
 
@@ -43,10 +45,12 @@ from reconciler.environment.locations import with_absolute_location, with_root
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.apply_effects import remove, staging_folder
+from reconciler.materialize.late_rows import as_stored, greatest_after, greatest_of_table
 from reconciler.materialize.view_builds import view_build
 from reconciler.materialize.withdrawing import ingest_transaction, statement_transaction, view_transaction
 from reconciler.plan.steps import StoredReads
 from reconciler.project.program.functions import called_functions
+from reconciler.project.program.lateness import Number, columns_with_lateness, first_on_time
 from reconciler.project.program.model import Connector, Program
 from reconciler.query.reading import (
     Place,
@@ -102,12 +106,14 @@ class StepEffects:
         self.rows: dict[str, int] = {}
         self.rejected: dict[str, int] = {}
         self.unmatched: dict[str, int] = {}
+        self.late: dict[str, int] = {}
         self.unknown: dict[str, Mapping[str, int]] = {}
         self.missing: dict[str, tuple[str, ...]] = {}
         self.without_spark: set[str] = set()
         self.failed_calls: dict[str, tuple[FailedCalls, ...]] = {}
         self.seconds: dict[str, float] = {"ingest": 0.0, "views": 0.0, "publish": 0.0}
         self._changed: set[str] = set()
+        self._greatest: dict[str, Mapping[str, Number]] = {}
 
     def write_tables(self) -> None:
         """Bring in what the intent names."""
@@ -153,6 +159,7 @@ class StepEffects:
             transaction=ingest_transaction(name, self._intent.step),
             dead_letters=self._dead_letters(connector),
             commit={**self._said, "inputs": {name: short_range(ingest.range)}},
+            first_on_time=self._first_on_time(key),
         )
         try:
             self._write(key, name, lambda: self._engine.ingest(ingestion), ingestion.transaction)
@@ -166,7 +173,19 @@ class StepEffects:
 
     def _dead_letters(self, connector: Connector) -> DeadLetters:
         limit = connector.settings.get("max_rejected", DEFAULT_MAX_REJECTED)
-        return DeadLetters(dead_letters_location(self._target, self._program.name), self._intent.step, limit)
+        location = dead_letters_location(self._target, self._program.name)
+        keeps_late = connector.settings.get("late_rows") == "dead_letters"
+        return DeadLetters(location, self._intent.step, limit, keeps_late)
+
+    def _first_on_time(self, key: str) -> dict[str, Number]:
+        """By folded name, the smallest value of a column that is not late in this step."""
+        table, placement = self._program.tables[key], self._before[key]
+        if not columns_with_lateness(table):
+            return {}
+        location = join_location(self._target.warehouse, placement.location)
+        known = greatest_of_table(self._engine, table, location, placement)
+        self._greatest.setdefault(key, known)
+        return first_on_time(table, known)
 
     def _execute(self, work: RunStatement) -> None:
         place = self._place(self._before)
@@ -180,6 +199,7 @@ class StepEffects:
             functions=functions_for(self._program, called_functions(work.sql, self._program.functions), work.relations),
             transaction=statement_transaction(self._intent.step),
             commit={**self._said, "inputs": _versions(sources)},
+            first_on_time=self._first_on_time(work.table),
         )
         name = self._program.tables[work.table].name
         self._write(work.table, name, lambda: self._engine.execute(statement), statement.transaction)
@@ -193,6 +213,7 @@ class StepEffects:
         self._boundary(f"table:{EFFECTED}")
         placement = self.placements[key]
         if written.version != placement.version:
+            placement = self._with_greatest(key, placement, written.version)
             found = self._compacted(placement, written.version, transaction)
             rows, size = (found.rows, found.bytes) if found else (None, None)
             version = found.version if found else written.version
@@ -203,12 +224,24 @@ class StepEffects:
             self.rejected[name] = written.rejected
         if written.unmatched:
             self.unmatched[name] = written.unmatched
+        if written.late:
+            self.late[name] = written.late
         if written.unknown:
             self.unknown[name] = written.unknown
         if written.missing:
             self.missing[name] = written.missing
         if written.without_spark:
             self.without_spark.add(name)
+
+    def _with_greatest(self, key: str, placement: Placement, version: int) -> Placement:
+        """The placement with the greatest values of its columns after a write."""
+        table = self._program.tables[key]
+        if key not in self._greatest:
+            return replace(placement, greatest={}) if placement.greatest else placement
+        location, versions = join_location(self._target.warehouse, placement.location), (placement.version, version)
+        after = greatest_after(self._engine, table, location, self._greatest[key], versions)
+        self._greatest[key] = after
+        return replace(placement, greatest=as_stored(table, after))
 
     def _compacted(self, placement: Placement, version: int, written: Transaction) -> TableStatistics | None:
         """What is known of a table that was written, after its small files are put together where they are many."""

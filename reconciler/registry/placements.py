@@ -18,8 +18,9 @@ class Placement:
 
     `seconds` and `rows_read` are of a view's last bootstrap: how long the engine took, and how many rows it read. Time takes
     no part in equality: two placements that differ in it are the same place. `failed_calls` are those that gave NULL in the
-    rows that stand there. `id` is Delta's of the table; None: heads of earlier versions did not say, and whoever writes a
-    head next finds out.
+    rows that stand there. `greatest` has of a table by folded column with LATENESS the greatest value that it ever had, as
+    text (`program.lateness`; empty: none yet). `id` is Delta's of the table; None: heads of earlier versions did not say,
+    and whoever writes a head next finds out.
     """
 
     location: str
@@ -31,6 +32,7 @@ class Placement:
     rows_read: int | None = None
     failed_calls: tuple[FailedCalls, ...] = field(default=(), compare=False)
     id: str | None = field(default=None, compare=False)
+    greatest: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +115,11 @@ _MEASURES = ("bytes", "seconds", "rows_read", "id")
 
 
 def placement_to_json(placement: Placement) -> JsonObject:
-    """One placement as it stands in a head. What is not known is left out, and failed calls where there are none."""
+    """One placement as it stands in a head. What is not known is left out, and what there is none of."""
     value = {key: part for key, part in asdict(placement).items() if key not in _MEASURES or part is not None}
-    if not placement.failed_calls:
-        del value["failed_calls"]
+    for name in ("failed_calls", "greatest"):
+        if not value[name]:
+            del value[name]
     return value
 
 

@@ -308,6 +308,7 @@ class Moving:
                 rows=rows,
                 rejected=result.rejected.get(name, 0),
                 unmatched=result.unmatched.get(name, 0),
+                late=result.late.get(name, 0),
                 without_spark=int(name in result.without_spark),
             )
             happened += self._fields(key, name, result)

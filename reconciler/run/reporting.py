@@ -37,7 +37,7 @@ from reconciler.state.lease import Holder
 from reconciler.state.lifecycle import State
 
 REPORT_FORM: Final = "reconciler/report/v1"
-_COUNTS: Final = ("rows", "inserted", "deleted", "rejected", "unmatched", "dropped", "batches", "without_spark")
+_COUNTS: Final = ("rows", "inserted", "deleted", "rejected", "unmatched", "late", "dropped", "batches", "without_spark")
 MOST_FIELDS: Final = 100
 RECOVERED_AT: Final = "recovered_at"
 """Of the last failure, since when the connector has worked again."""

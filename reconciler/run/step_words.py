@@ -35,13 +35,15 @@ def describe_missing(connector: str, table: str, names: Sequence[str]) -> str:
 
 
 def _rows(result: StepResult, name: str, count: int) -> str:
-    """The rows that a connector brought, with the counts of rejected records and unmatched deletes."""
+    """The rows that a connector brought, with the counts of rejected records, unmatched deletes and late records."""
     found = [f"{count} rows"]
     if result.rejected.get(name):
         found.append(f"{result.rejected[name]} rejected")
     if result.unmatched.get(name):
         unmatched = result.unmatched[name]
         found.append("1 delete that found no row" if unmatched == 1 else f"{unmatched} deletes that found no row")
+    if result.late.get(name):
+        found.append(f"{result.late[name]} late")
     return found[0] if len(found) == 1 else f"{found[0]} ({', '.join(found[1:])})"
 
 
@@ -50,7 +52,7 @@ def details_of_step(result: StepResult) -> JsonObject:
     details: dict[str, Any] = {"rows": dict(sorted(result.rows.items())), "views": len(result.views)}
     if result.followed:
         details["followed"] = dict(sorted(result.followed.items()))
-    for name, counts in (("rejected", result.rejected), ("unmatched", result.unmatched)):
+    for name, counts in (("rejected", result.rejected), ("unmatched", result.unmatched), ("late", result.late)):
         found = {connector: count for connector, count in sorted(counts.items()) if count}
         if found:
             details[name] = found

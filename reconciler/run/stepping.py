@@ -46,12 +46,13 @@ from reconciler.workspace.declared import places_told
 @dataclass(frozen=True, slots=True)
 class StepResult:
     """What a step did: rows by connector (or by table, for a statement), the views that were computed, the records that went
-    to the dead letters and the deletes that found no row, by connector, and the seconds of each phase (`ingest`, `views`,
-    `publish`; whoever writes the outputs afterwards adds `emit`). `followed` are the steps of other pipelines that it went
-    on to. `unknown` says by connector in how many rows fields came that no column takes, `missing` which fields a header or
-    schema lacked. `failed_calls` are by view those of functions that gave NULL where they failed. `without_spark` are the
-    connectors, tables and views that were so small that this process wrote them by itself. `freshness` is by connector how
-    old, in seconds, the oldest change that it brought was when the step was published (None: nobody knows)."""
+    to the dead letters, the deletes that found no row and the records that were left out as late, by connector, and the
+    seconds of each phase (`ingest`, `views`, `publish`; whoever writes the outputs afterwards adds `emit`). `followed` are
+    the steps of other pipelines that it went on to. `unknown` says by connector in how many rows fields came that no column
+    takes, `missing` which fields a header or schema lacked. `failed_calls` are by view those of functions that gave NULL
+    where they failed. `without_spark` are the connectors, tables and views that were so small that this process wrote them
+    by itself. `freshness` is by connector how old, in seconds, the oldest change that it brought was when the step was
+    published (None: nobody knows)."""
 
     step: int
     rows: Mapping[str, int]
@@ -65,6 +66,7 @@ class StepResult:
     failed_calls: Mapping[str, tuple[FailedCalls, ...]] = field(default_factory=dict)
     without_spark: tuple[str, ...] = ()
     freshness: Mapping[str, float | None] = field(default_factory=dict)
+    late: Mapping[str, int] = field(default_factory=dict)
 
 
 def write_intent(target: Target, stored: Stored[Head], work: StepWork) -> Stored[Head]:
@@ -169,6 +171,7 @@ def _carry_out(
         work.failed_calls,
         without_spark,
         {one.connector: seconds_between(one.since, at) for one in intent.ingests},
+        work.late,
     )
 
 

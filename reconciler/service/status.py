@@ -202,7 +202,7 @@ def _connector(
     position = head.positions.get(key)
     if output is not None:
         position = output.told()
-    counts = ("rows", "inserted", "deleted", "rejected", "unmatched", "dropped", "batches", "without_spark")
+    counts = ("rows", "inserted", "deleted", "rejected", "unmatched", "late", "dropped", "batches", "without_spark")
     return ConnectorStatus(
         name=connector.qualified_name,
         direction=connector.direction.value,

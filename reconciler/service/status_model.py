@@ -46,6 +46,7 @@ class ConnectorStatus:
     deleted: int = 0
     rejected: int = 0
     unmatched: int = 0
+    late: int = 0
     dropped: int = 0
     batches: int = 0
     without_spark: int = 0

@@ -20,7 +20,6 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
-from reconciler.base.diagnostics import Diagnostic, Severity
 from reconciler.sql.cursor import Cursor, shown
 from reconciler.sql.lexer import Kind, Token, unquote
 
@@ -60,7 +59,7 @@ def read_clause(cursor: Cursor, column: str, column_type: str, clauses: Clauses)
         case "DEFAULT":
             _read_default(cursor, column, column_type, clauses)
         case "LATENESS":
-            _read_lateness(cursor, column, column_type, clauses, word)
+            _read_lateness(cursor, column, column_type, clauses)
         case _:
             text = cursor.peek()
             if text.kind is not Kind.STRING:
@@ -215,7 +214,7 @@ def _is_time(literal: _Literal) -> bool:
     return True
 
 
-def _read_lateness(cursor: Cursor, column: str, column_type: str, clauses: Clauses, word: Token) -> None:
+def _read_lateness(cursor: Cursor, column: str, column_type: str, clauses: Clauses) -> None:
     first = cursor.peek()
     found = _interval(cursor) if first.is_word("INTERVAL") else _bound(cursor)
     if found is None or not _ends(cursor.peek()):
@@ -233,14 +232,6 @@ def _read_lateness(cursor: Cursor, column: str, column_type: str, clauses: Claus
             cursor.report("S264", first, message, hint)
             return
     clauses.lateness = found
-    cursor.diagnostics.append(
-        Diagnostic(
-            "S266",
-            f"LATENESS of column {column!r} is declared and planned, but not yet enforced: late rows are kept",
-            cursor.at(word.start),
-            severity=Severity.WARNING,
-        )
-    )
 
 
 def _interval(cursor: Cursor) -> str | None:

@@ -49,6 +49,7 @@ from reconciler.engine.secrets import concealed, resolved, revealed
 from reconciler.engine.statement import Insert, read_statement
 from reconciler.engine.stored import dead_letters_of
 from reconciler.sql.structures import Shape, shape_of, without_common_field
+from reconciler.testing.late_rows import late_column
 from reconciler.testing.literals import deleted, fitted, inserted, matching
 from reconciler.testing.recording_sinks import Sinks
 from reconciler.testing.records import Change, Record, fitting, missing_from, read_records
@@ -141,16 +142,19 @@ class RecordingEngine:
         done = self._done(target, ingestion.transaction)
         if done is not None and ingestion.dead_letters is None:
             return done
-        records = read()
-        rejected = [record for record in records if record.problem is not None]
+        records = [_judged(record, ingestion) for record in read()]
+        rejected = [record for record in records if record.problem is not None and not record.is_late]
         self._check_rejected(ingestion, rejected)
+        late = [record for record in records if record.is_late]
         changes = [change for record in records if record.problem is None for change in record.changes]
         written = done or self._apply(target, ingestion.transaction, changes)
-        self._write_dead_letters(ingestion, rejected)
+        keeps_late = ingestion.dead_letters is not None and ingestion.dead_letters.keeps_late
+        self._write_dead_letters(ingestion, [*rejected, *(late if keeps_late else ())])
         if done is not None:
             return replace(written, rejected=len(rejected))
         counts = Counter(name for record in records for change in record.changes for name in change.unknown)
-        return replace(written, rejected=len(rejected), unknown=dict(sorted(counts.items())), missing=missing)
+        unknown = dict(sorted(counts.items()))
+        return replace(written, rejected=len(rejected), unknown=unknown, missing=missing, late=len(late))
 
     def execute(self, statement: Statement) -> Written:
         self._record(statement)
@@ -158,7 +162,10 @@ class RecordingEngine:
         if fold(parsed.table) != fold(target.name):
             raise EngineError("X720", f"the statement writes to {parsed.table}, not to {target.name}")
         if isinstance(parsed, Insert):
-            return self._write(target, statement.transaction, lambda: inserted(parsed, target))
+            rows = [_fitted(row, target.columns) for row in inserted(parsed, target)]
+            on_time = [row for row in rows if late_column(row, target, statement.first_on_time) is None]
+            written = self._write(target, statement.transaction, lambda: on_time)
+            return written if written.reused else replace(written, late=len(rows) - len(on_time))
         return self._delete(target, statement.transaction, deleted(parsed, target))
 
     def emit(self, emission: Emission, check: Check = unchecked) -> Emitted:
@@ -318,6 +325,17 @@ class RecordingEngine:
 
     def _commit(self, target: TableTarget, transaction: Transaction, rows: tuple[Row, ...], count: int) -> Written:
         return Written(self.writer.write(target.location, Contents(target.columns, rows), transaction), count)
+
+
+def _judged(record: Record, ingestion: Ingestion) -> Record:
+    """The record, with a problem if one of its rows is late."""
+    names = [column.name for column in ingestion.target.columns]
+    for change in record.changes if record.problem is None else ():
+        column = late_column(change.row, ingestion.target, ingestion.first_on_time, change.deletes)
+        if column is not None:
+            value = dict(zip(names, change.row, strict=True))[column]
+            return replace(record, problem=f"X725: the row is late: its {column} is {value}", is_late=True)
+    return record
 
 
 def _fitted(row: Sequence[Any], columns: Sequence[ColumnType]) -> Row:

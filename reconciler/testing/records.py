@@ -46,12 +46,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What one record gives: its changes, or a problem (with a code in front), and where it stood (JSON)."""
+    """What one record gives: its changes, or a problem (with a code in front), and where it stood (JSON). `is_late`: the
+    problem is that a row of it is late."""
 
     position: str
     text: str
     changes: tuple[Change, ...] = ()
     problem: str | None = None
+    is_late: bool = False
 
 
 @dataclass(frozen=True, slots=True)

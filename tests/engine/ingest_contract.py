@@ -1,7 +1,7 @@
 """What every engine promises of inputs: each record once, in what form it comes, and which column takes what of it.
 
 Part of contract.py. What is no row: dead_letter_contract.py; what is another value: fitting_contract.py; changes of rows:
-update_contract.py.
+update_contract.py; what is late: late_contract.py.
 """
 
 import json
@@ -20,13 +20,14 @@ from tests.cells import mostly_slow
 from tests.engine.asking import GRADES, Storage, change, ingest_files, json_files, write
 from tests.engine.dead_letter_contract import DeadLetterContract
 from tests.engine.fitting_contract import FittingContract
+from tests.engine.late_contract import LateContract
 from tests.engine.update_contract import UpdateContract
 
 NO_LINE_FEEDS = ("\u2028", "\u2029", "\u0085", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\ufeff")
 """Signs that end a line elsewhere."""
 
 
-class IngestContract(UpdateContract, DeadLetterContract, FittingContract):
+class IngestContract(UpdateContract, DeadLetterContract, LateContract, FittingContract):
     """Inherit, and give the fixtures `engine` and `storage`."""
 
     def test_columns_that_rows_lack_get_their_defaults(

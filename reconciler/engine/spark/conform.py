@@ -16,7 +16,8 @@ come as JSON are looked into.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
@@ -41,6 +42,7 @@ from reconciler.engine.spark.nested import (
     truncated,
     vanished_within,
 )
+from reconciler.project.program.lateness import Number
 from reconciler.sql.types import storage_type
 
 REASON = "reconcile reason"
@@ -52,6 +54,9 @@ _OTHER = "reconcile other value "
 _LENGTH = re.compile(r"(?i)^\s*(?:var)?char\s*\(\s*(\d+)\s*\)\s*$")
 _WITHOUT_ZONE = ("date", "timestamp_ntz")
 _NESTED = ("struct<", "array<", "map<")
+_MOST_DIGITS = 38
+CODE_OF_LATE = "X725"
+"""How the reason begins why a row is left out that is late."""
 TEXT = ("string", "varchar", "char")
 """How types of text begin, in small letters."""
 
@@ -71,13 +76,15 @@ class Given:
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What rows must be to fit: the table's columns, defaults by folded name (literals of SQL), and whether NULL means the
-    default. Where `deletes` is true (an expression) only the columns of `key` need fit, if there is a key."""
+    default. Where `deletes` is true (an expression) only the columns of `key` need fit, if there is a key. `first_on_time`
+    has by folded name the smallest value of a column that is not late."""
 
     columns: tuple[ColumnType, ...]
     defaults: Mapping[str, str]
     null_is_absent: bool = False
     key: tuple[str, ...] = ()
     deletes: str | None = None
+    first_on_time: Mapping[str, Number] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +175,10 @@ def checked(
     if twins:
         opposite = replace(rules, deletes=f"NOT ({rules.deletes})") if rules.deletes else rules
         reasons += [f"CASE WHEN {has_other} THEN {reason} END" for reason in _reasons(twins, _OTHER, opposite)]
+        reasons += _late(fitted, _VALUE, rules)
+        reasons += [f"CASE WHEN {has_other} THEN {reason} END" for reason in _late(twins, _OTHER, opposite)]
+    else:
+        reasons += _late(fitted, _VALUE, rules)
     reason = f"coalesce({', '.join(reasons)})" if reasons else "CAST(NULL AS STRING)"
     if twins and rules.deletes:
         # One record, one reason: it stands at the row that is deleted.
@@ -198,15 +209,50 @@ def _types_told(frame: DataFrame, fitted: Iterable[_Fitted]) -> Iterator[None]:
 
 
 def _reasons(fitted: Iterable[_Fitted], prefix: str, rules: Rules) -> list[str]:
-    key = {fold(name) for name in rules.key}
+    problems = [(one.column, one.problem(quoted(prefix + one.column.name))) for one in fitted]
+    return [_where_it_counts(column, problem, rules) for column, problem in problems if problem is not None]
+
+
+def _late(fitted: Iterable[_Fitted], prefix: str, rules: Rules) -> list[str]:
+    """Why rows are late that fit."""
     found = []
-    for one in fitted:
-        reason = one.problem(quoted(prefix + one.column.name))
-        if reason is None:
-            continue
-        needs_key_only = bool(key) and rules.deletes is not None and fold(one.column.name) not in key
-        found.append(f"CASE WHEN NOT ({rules.deletes}) THEN {reason} END" if needs_key_only else reason)
+    for column in (one.column for one in fitted):
+        first = rules.first_on_time.get(fold(column.name))
+        if first is not None:
+            value = quoted(prefix + column.name)
+            message = literal(f"{CODE_OF_LATE}: the row is late: its {column.name} is ")
+            reason = f"CASE WHEN {is_late(value, column, first)} THEN concat({message}, CAST({value} AS STRING)) END"
+            found.append(_where_it_counts(column, reason, rules))
     return found
+
+
+def is_late(value: str, column: ColumnType, first: Number) -> str:
+    """Whether a value of a column, an expression in its type, is smaller than the first on time; NULL of a NULL."""
+    match column.type.strip().lower():
+        case "date":
+            return f"unix_date({value}) < {first}"
+        case "timestamp":
+            return f"unix_micros({value}) < {first}"
+        case "timestamp_ntz":
+            return f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01 00:00:00', {value}) < {first}"
+        case "float" | "double":
+            return f"CAST({value} AS DOUBLE) < CAST({literal(repr(first))} AS DOUBLE)"
+        case _:
+            return f"{value} < {_as_decimal(Decimal(first))}"
+
+
+def _as_decimal(number: Decimal) -> str:
+    """A number as a literal. One that no decimal of Spark holds has all values of a type on one side."""
+    text = format(number, "f")
+    digits = sum(sign.isdigit() for sign in text)
+    return f"CAST({literal(text)} AS DOUBLE)" if digits > _MOST_DIGITS else f"{text}BD"
+
+
+def _where_it_counts(column: ColumnType, reason: str, rules: Rules) -> str:
+    """A reason of a column; of a row that is deleted by its key, only those of the key count."""
+    key = {fold(name) for name in rules.key}
+    needs_key_only = bool(key) and rules.deletes is not None and fold(column.name) not in key
+    return f"CASE WHEN NOT ({rules.deletes}) THEN {reason} END" if needs_key_only else reason
 
 
 def _all_fitted(rules: Rules, given: Mapping[str, Given]) -> list[_Fitted]:

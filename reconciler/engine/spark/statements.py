@@ -6,18 +6,20 @@ with a key it is an upsert: rows replace those of equal key. `DELETE FROM t [[AS
 with a subquery, which Delta's DELETE does not take, becomes a merge on the rows it selects.
 """
 
+from dataclasses import replace
 from functools import partial
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
 from reconciler.engine.protocol import Statement, TableTarget, Written
 from reconciler.engine.spark import copies, writes
-from reconciler.engine.spark.conform import Given, Rules, conformed
+from reconciler.engine.spark.conform import Given, Rules, conformed, is_late
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions, delta_reference, quoted, spark_location
+from reconciler.engine.spark.observations import observed
 from reconciler.engine.spark.views import isolated, register
 from reconciler.engine.statement import Delete, Insert, read_statement
 
@@ -42,11 +44,27 @@ def execute(sessions: Sessions, statement: Statement) -> Written:
     register(session, statement.sources, statement.functions)
     if isinstance(parsed, Insert):
         with translated(f"insert into {statement.target.name}"):
+            late, seen = _is_late(statement), Observation()
             rows = _inserted(session, parsed, statement.target)
-            return writes.write(session, statement.target, rows, statement.transaction, statement.commit)
+            on_time = (
+                rows if late is None else rows.observe(seen, f.count_if(f.expr(late)).alias("late")).where(f"NOT {late}")
+            )
+            written = writes.write(session, statement.target, on_time, statement.transaction, statement.commit)
+            return written if late is None else replace(written, late=sum(observed(seen).values()))
     with translated(f"delete from {statement.target.name}"):
         act = partial(_delete, session, parsed, statement.target)
         return writes.committed(session, statement.target, statement.transaction, statement.commit, act)
+
+
+def _is_late(statement: Statement) -> str | None:
+    """Whether a row is late: a condition; None where none can be."""
+    first = statement.first_on_time
+    late = [
+        is_late(quoted(column.name), column, first[fold(column.name)])
+        for column in statement.target.columns
+        if fold(column.name) in first
+    ]
+    return f"coalesce({' OR '.join(late)}, false)" if late else None
 
 
 def _inserted(session: SparkSession, insert: Insert, target: TableTarget) -> DataFrame:

@@ -4,6 +4,7 @@
 - With a key, of each key the last change in reading order counts, against the table as it was: its row replaces or removes
   the one of equal key, or is added. Counted is what `engine.spark.ingest.changes` counts: a delete is unmatched where the
   table has no row of its key, unless the same range inserted one just before.
+- Late rows are left out and counted. A record that becomes two rows, and late ones that are to be kept, are Spark's work.
 - The commit says of itself what Spark's says: `operationMetrics` by the names that `engine.spark.writes` reads.
 
 Tables are those that `delta.arrow_writes` can write for sure, with exactly the columns of the target. With a key they are
@@ -23,6 +24,7 @@ from reconciler.delta.schema import delta_schema
 from reconciler.engine.arrow.ingest.incoming import Change, Incoming, Row
 from reconciler.engine.arrow.ingest.values import NotSure, can_be_key
 from reconciler.engine.protocol import Ingestion, TableTarget, Written
+from reconciler.project.program.lateness import Number
 
 if TYPE_CHECKING:
     import pyarrow
@@ -51,9 +53,37 @@ def writable(ingestion: Ingestion) -> PlainTable:
 def write(table: PlainTable, ingestion: Ingestion, incoming: Incoming) -> Written:
     """Write the changes."""
     target = ingestion.target
-    if not incoming.changes:
+    on_time = _without_late(ingestion, incoming)
+    if not on_time.changes:
         raise NotSure("nothing")
-    return _by_key(table, ingestion, incoming) if target.primary_key else _appended(table, ingestion, incoming)
+    written = _by_key(table, ingestion, on_time) if target.primary_key else _appended(table, ingestion, on_time)
+    return replace(written, late=len(incoming.changes) - len(on_time.changes))
+
+
+def _without_late(ingestion: Ingestion, incoming: Incoming) -> Incoming:
+    """What was read, without late rows."""
+    first, target = ingestion.first_on_time, ingestion.target
+    if not first:
+        return incoming
+    keys = _key_places(target)
+    looked_at = [
+        (place, place in keys or not keys, first[fold(column.name)])
+        for place, column in enumerate(target.columns)
+        if fold(column.name) in first
+    ]
+    on_time = tuple(change for change in incoming.changes if not _is_late(change, looked_at))
+    keeps_late = ingestion.dead_letters is not None and ingestion.dead_letters.keeps_late
+    if len(on_time) < len(incoming.changes) and (keeps_late or incoming.has_pairs):
+        raise NotSure("a late row")
+    return replace(incoming, changes=on_time)
+
+
+def _is_late(change: Change, looked_at: Sequence[tuple[int, bool, Number]]) -> bool:
+    return any(
+        change.row[place] is not None and change.row[place] < first
+        for place, counts_in_deletes, first in looked_at
+        if counts_in_deletes or not change.deletes
+    )
 
 
 def _has_columns(table: PlainTable, target: TableTarget) -> bool:

@@ -42,7 +42,9 @@ def read(ingestion: Ingestion, settings: JsonObject) -> Incoming:
             is_array = bool(known.get("array", False))
             contents = (content for file in files for content in ([_content(file)] if is_array else _lines(file)))
             changes = tuple(changes_of(contents, known, rows))
-            return Incoming(changes, known["update_format"] != "raw", rows.unknown())
+            return Incoming(
+                changes, known["update_format"] != "raw", rows.unknown(), has_pairs=known["update_format"] == "debezium"
+            )
         case "csv":
             lines = Csv(config, rows, ingestion.target)
             changes = tuple(change for file in files for change in lines.changes_of(_lines(file)))

@@ -36,12 +36,13 @@ class Change:
 @dataclass(frozen=True, slots=True)
 class Incoming:
     """The changes of a range in reading order; whether its records say of each whether it deletes; in how many rows fields
-    came that no column takes; which fields columns take that a header lacks."""
+    came that no column takes; which fields columns take that a header lacks; whether one record can be two changes."""
 
     changes: tuple[Change, ...]
     tells_deletes: bool
     unknown: Mapping[str, int] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
+    has_pairs: bool = False
 
 
 class TableRows:

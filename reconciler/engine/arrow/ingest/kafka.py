@@ -43,4 +43,4 @@ def read(ingestion: Ingestion, settings: JsonObject, fetch: Fetch) -> Incoming:
     if len(records) < len(values) and not passes_over:
         raise NotSure("a message without a value")
     changes = tuple(changes_of(records, known, rows))
-    return Incoming(changes, known["update_format"] != "raw", rows.unknown())
+    return Incoming(changes, known["update_format"] != "raw", rows.unknown(), has_pairs=known["update_format"] == "debezium")

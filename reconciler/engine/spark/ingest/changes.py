@@ -11,13 +11,11 @@
 """
 
 import json
-import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
@@ -29,9 +27,9 @@ from reconciler.engine.spark.failures import raised
 from reconciler.engine.spark.ingest import rejects
 from reconciler.engine.spark.ingest.incoming import ORIGIN, PROVEN, RECORD, UNKNOWN, Incoming, Proven
 from reconciler.engine.spark.locations import folder, literal, quoted, spark_location
+from reconciler.engine.spark.observations import observed
 from reconciler.engine.spark.writes import DELETES
 
-_PATIENCE = 10.0
 _COUNTED = "reconcile counted"
 _MOST_FIELD_SETS = 100
 _TRACKED = 1000
@@ -44,7 +42,8 @@ _LARGEST_COMPILED = 8000
 def fitting(ingestion: Ingestion, incoming: Incoming) -> DataFrame:
     """The rows as the table has them, with REASON, ORIGIN, RECORD, and ORDER and DELETES where there are such."""
     target, deletes = ingestion.target, incoming.deletes
-    rules = Rules(target.columns, target.defaults, incoming.null_is_absent, target.primary_key, deletes)
+    first = ingestion.first_on_time
+    rules = Rules(target.columns, target.defaults, incoming.null_is_absent, target.primary_key, deletes, first)
     problem = incoming.problem
     if target.append_only and deletes is not None:
         removes = deletes if incoming.has_other is None else f"{deletes} OR {incoming.has_other}"
@@ -80,12 +79,15 @@ def write_changes(session: SparkSession, ingestion: Ingestion, incoming: Incomin
         multisets.require_comparable(target)
     rows = fitting(ingestion, incoming)
     seen = Observation()
-    counts = [f.count_if(f.col(quoted(REASON)) != "").alias("rejected")]
+    counts = [
+        f.count_if(f.expr(rejects.REJECTED)).alias("rejected"),
+        f.count_if(f.expr(rejects.LATE)).alias("late"),
+    ]
     if incoming.unknown is not None:
         counts.append(f.expr(f"approx_top_k({quoted(UNKNOWN)}, {_MOST_FIELD_SETS}, {_TRACKED})").alias("unknown"))
     if ingestion.dead_letters is None:
-        stopping = _stopping(rows, target.primary_key[0] if target.primary_key else target.columns[0].name)
-        good = stopping.observe(seen, *counts)
+        on_time = rows.observe(seen, *counts).where(f"{quoted(REASON)} IS NULL OR {rejects.REJECTED}")
+        good = _stopping(on_time, target.primary_key[0] if target.primary_key else target.columns[0].name)
     else:
         good = rows.observe(seen, *counts).where(f.col(quoted(REASON)).isNull())
         if incoming.proven is not None:
@@ -93,11 +95,13 @@ def write_changes(session: SparkSession, ingestion: Ingestion, incoming: Incomin
             good = good.where(f"NOT {quoted(PROVEN)}")
     good = good.drop(REASON, ORIGIN, RECORD, PROVEN, UNKNOWN)
     written = _write(session, ingestion, good)
-    told = _observed(seen)
-    written = replace(written, unknown=_by_field(told.get("unknown") or ()), missing=incoming.missing)
+    told = observed(seen)
+    unknown, late = _by_field(told.get("unknown") or ()), told.get("late", 0)
+    written = replace(written, unknown=unknown, missing=incoming.missing, late=late)
     if ingestion.dead_letters is None:
         return written
-    return replace(written, rejected=rejects.write(session, ingestion, rows, told.get("rejected"), incoming.numbered))
+    counts_told = rejects.Counts(told["rejected"], late) if "rejected" in told else None
+    return replace(written, rejected=rejects.write(session, ingestion, rows, counts_told, incoming.numbered))
 
 
 def _by_field(found: Iterable[Any]) -> dict[str, int]:
@@ -123,7 +127,7 @@ def _write(session: SparkSession, ingestion: Ingestion, rows: DataFrame) -> Writ
     every = writes.last_of_each_key(rows, target, tells_what_came=True)
     last = every.observe(seen, *counts).drop(writes.CAME_AND_WENT)
     written = writes.committed(session, target, transaction, commit, lambda: writes.merge(session, target, last))
-    told = _observed(seen)
+    told = observed(seen)
     wanted = told.get("deletes", 0)
     found = search(folder(target.location, lambda: session), transaction).commit
     metrics: Mapping[str, str] = found.metrics if found is not None else {}
@@ -156,16 +160,3 @@ def _as_json(incoming: Incoming) -> str:
     hidden = {name for name in incoming.rows.columns if name.startswith("reconcile ")}
     columns = ", ".join(quoted(name) for name in incoming.rows.columns if name not in hidden)
     return f"to_json(struct({columns}))" if columns else "CAST(NULL AS STRING)"
-
-
-def _observed(observation: Observation) -> Mapping[str, Any]:
-    """What was observed. Nothing, where Spark found that there was nothing to compute and left the observation out."""
-    java: Any = observation._jo
-    future = java.future()  # `get` waits without end
-    until = time.monotonic() + _PATIENCE
-    while not future.isCompleted() and time.monotonic() < until:
-        time.sleep(0.005)
-    try:
-        return observation.get if future.isCompleted() else {}
-    except Py4JError:
-        return {}

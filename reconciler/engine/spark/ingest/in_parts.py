@@ -56,8 +56,9 @@ def write(
     session: SparkSession, ingestion: Ingestion, incoming: Incoming, records: int, first: Written | None, mixed: Mixed
 ) -> Written:
     """Write a range of so many records; `first` is what its first part wrote, if it did before."""
-    if incoming.proven is None:
-        return write_changes(session, ingestion, incoming)
+    if incoming.proven is None or ingestion.first_on_time:
+        # Late rows are found among those that fit, and counted.
+        return write_changes(session, ingestion, replace(incoming, proven=None))
     if first is None:
         if mixed.ask(ingestion) or not incoming.proven.is_likely:
             return write_changes(session, ingestion, replace(incoming, proven=None))

@@ -4,8 +4,11 @@
 They are written after the table's rows, by a second pass over the range that runs only where there are any. More than the
 limit is X724; the count is known when the table's commit is made, so whoever asked for the step has to put the table back,
 as after every error. Which line of its file a record is, or its number, is found out then, for these alone.
+
+Records that are left out since they are late are among them where that is asked for, and are not counted as rejected.
 """
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -15,11 +18,16 @@ from reconciler.base.errors import EngineError
 from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
 from reconciler.engine.protocol import Ingestion
 from reconciler.engine.spark.commit_log import search
-from reconciler.engine.spark.conform import REASON
+from reconciler.engine.spark.conform import CODE_OF_LATE, REASON
 from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, Numbered
 from reconciler.engine.spark.locations import Sessions, folder, literal, quoted, spark_location
 from reconciler.engine.spark.writes import ORDER
 from reconciler.engine.stored import dead_letters_of
+
+LATE: Final = f"startswith({quoted(REASON)}, '{CODE_OF_LATE}')"
+"""Whether a record is left out since it is late: a condition, NULL of a row that is written."""
+REJECTED: Final = f"({quoted(REASON)} != '' AND NOT {LATE})"
+"""Whether a record can't become a row: a condition, NULL of a row that is written."""
 
 _FILE: Final = "reconcile file"
 _BLOCK: Final = "reconcile block"
@@ -29,11 +37,21 @@ _RECORDS: Final = "reconcile records"
 _BEFORE: Final = "reconcile before"
 
 
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many records are left out: those that can't become rows, and those that are late."""
+
+    rejected: int
+    late: int
+
+
 def already_written(sessions: Sessions, ingestion: Ingestion) -> int | None:
     """How many records of this range are among the dead letters; None: that has to be found out."""
     letters = ingestion.dead_letters
     if letters is None:
         return 0
+    if letters.keeps_late:
+        return None
     commit = search(folder(letters.location, sessions), dead_letters_of(ingestion.transaction)).commit
     return None if commit is None else int(commit.metrics.get("numOutputRows", 0))
 
@@ -42,23 +60,24 @@ def write(
     session: SparkSession,
     ingestion: Ingestion,
     rows: DataFrame,
-    count: int | None = None,
+    counts: Counts | None = None,
     numbered: Numbered | None = None,
 ) -> int:
-    """Write what was rejected among `rows` (with REASON, ORIGIN and RECORD), and say how many. `count`, where it is known,
-    spares counting. Raises EngineError (X724) when they are more than may be."""
+    """Write what was rejected among `rows` (with REASON, ORIGIN and RECORD), and say how many. `counts`, where they are
+    known, spare counting. Raises EngineError (X724) when they are more than may be."""
     letters = ingestion.dead_letters
-    if letters is None or count == 0:
+    if letters is None:
         return 0
-    rejected = rows.where(f.col(quoted(REASON)) != "")
-    if count is None:
-        count = rejected.count()
-    if count > 0 and numbered is not None:
+    if counts is None:
+        row = rows.agg(f.count_if(f.expr(REJECTED)), f.count_if(f.expr(LATE))).head()
+        counts = Counts(row[0], row[1]) if row is not None else Counts(0, 0)
+    if not counts.rejected and not (letters.keeps_late and counts.late):
+        return 0
+    rejected = rows.where(f"{REJECTED} OR {LATE}" if letters.keeps_late else REJECTED)
+    if numbered is not None:
         rejected = _with_numbers(_planned_apart(session, rejected), numbered)
-    if letters.limit is not None and count > letters.limit:
-        raise _too_many(rejected, count, letters.limit)
-    if count == 0:
-        return 0
+    if letters.limit is not None and counts.rejected > letters.limit:
+        raise _too_many(rejected.where(REJECTED), counts.rejected, letters.limit)
     texts = {
         "step": f"CAST({letters.step} AS BIGINT)",
         "connector": literal(ingestion.connector),
@@ -77,7 +96,7 @@ def write(
         .option("txnVersion", str(transaction.version))
         .save(spark_location(letters.location))
     )
-    return count
+    return counts.rejected
 
 
 def _planned_apart(session: SparkSession, rows: DataFrame) -> DataFrame:
