@@ -22,6 +22,16 @@ def late_column(row: Sequence[Any], target: TableTarget, first: Mapping[str, Num
     return None
 
 
+def told(value: Any) -> str:
+    """A value as the reason says it: timestamps in UTC, without zeros at their end."""
+    if not isinstance(value, datetime):
+        return str(value)
+    moment = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
+    text = str(moment)
+    short = text.rstrip("0") if "." in text else text
+    return short if value.tzinfo is None else f"{short}Z"
+
+
 def _number(value: Any) -> Any:
     if isinstance(value, datetime):
         moment = value if value.tzinfo is not None else value.replace(tzinfo=UTC)

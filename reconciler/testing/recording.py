@@ -49,7 +49,7 @@ from reconciler.engine.secrets import concealed, resolved, revealed
 from reconciler.engine.statement import Insert, read_statement
 from reconciler.engine.stored import dead_letters_of
 from reconciler.sql.structures import Shape, shape_of, without_common_field
-from reconciler.testing.late_rows import late_column
+from reconciler.testing.late_rows import late_column, told
 from reconciler.testing.literals import deleted, fitted, inserted, matching
 from reconciler.testing.recording_sinks import Sinks
 from reconciler.testing.records import Change, Record, fitting, missing_from, read_records
@@ -333,7 +333,7 @@ def _judged(record: Record, ingestion: Ingestion) -> Record:
     for change in record.changes if record.problem is None else ():
         column = late_column(change.row, ingestion.target, ingestion.first_on_time, change.deletes)
         if column is not None:
-            value = dict(zip(names, change.row, strict=True))[column]
+            value = told(dict(zip(names, change.row, strict=True))[column])
             return replace(record, problem=f"X725: the row is late: its {column} is {value}", is_late=True)
     return record
 

@@ -86,6 +86,7 @@ OF_A_CONNECTOR: list[tuple[str, str, str, str | None]] = [
     ("max_rejected", connectors(live(", max_rejected: 3")), connectors(live(", max_rejected: 100000")),
      "max_rejected of t.live: 3 → 100000"),
     ("max_rejected", connectors(live(", max_rejected: 3")), connectors(live()), "max_rejected of t.live: 3 → 100"),
+    ("late_rows", connectors(live()), connectors(live(", late_rows: dead_letters")), None),
     ("on_bootstrap", connectors(out()), connectors(out(", on_bootstrap: silent")),
      "on_bootstrap of v.out: changes → silent"),
     ("on_bootstrap", connectors(out(to=DELTA)), connectors(out(", on_bootstrap: full", DELTA)),

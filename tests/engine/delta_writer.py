@@ -6,9 +6,8 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import arro3.core
+import pyarrow as pa
 from deltalake import CommitProperties, QueryBuilder, write_deltalake
 from deltalake import Transaction as DeltaTransaction
 
@@ -60,15 +59,12 @@ class DeltaWriter:
     def write(
         self, location: str, contents: Contents, transaction: Transaction | None, said: JsonObject | None = None
     ) -> int:
-        types = arro3.core.Schema.from_arrow(delta_schema(contents.columns).to_arrow())
-        data = {
-            column.name: _array([row[place] for row in contents.rows], types.field(column.name).type)
-            for place, column in enumerate(contents.columns)
-        }
+        schema = pa.schema(delta_schema(contents.columns).to_arrow())
+        rows = [dict(zip(schema.names, row, strict=True)) for row in contents.rows]
         marks = [DeltaTransaction(transaction.application, transaction.version)] if transaction else []
         write_deltalake(
             location,
-            arro3.core.Table.from_pydict(data, schema=types),
+            pa.Table.from_pylist(rows, schema=schema),
             mode="overwrite",
             schema_mode="overwrite",
             commit_properties=CommitProperties(
@@ -86,10 +82,3 @@ class DeltaWriter:
 
     def remove(self, location: str) -> None:
         shutil.rmtree(location, ignore_errors=True)
-
-
-def _array(values: list[Any], kind: arro3.core.DataType) -> arro3.core.Array:
-    if not (arro3.core.DataType.is_decimal(kind) or arro3.core.DataType.is_date32(kind)):
-        return arro3.core.Array(values, type=kind)
-    texts = [None if value is None else str(value) for value in values]
-    return arro3.core.Array(texts, type=arro3.core.DataType.utf8()).cast(kind)

@@ -123,6 +123,36 @@ class LateContract(Tables):
         ]
         assert [one["reason"][:4] for one in told if one not in late] == ["X712"]
 
+    @pytest.mark.parametrize(
+        ("column", "first", "value", "told"),
+        [
+            ("c0", 5, 4, "4"),
+            ("c3", Decimal("0.5"), -1.5, "-1.50"),
+            ("c5", 0.5, 0.25, "0.25"),
+            ("c6", 20_000, "2024-10-03", "2024-10-03"),
+            ("c7", 20_000 * DAY, "2024-10-03T23:30:00+01:00", "2024-10-03 22:30:00Z"),
+            ("c7", 20_000 * DAY, "1969-12-31T23:59:59.125Z", "1969-12-31 23:59:59.125Z"),
+            ("c8", 20_000 * DAY, "2024-10-03T23:00:00", "2024-10-03 23:00:00"),
+        ],
+    )
+    def test_the_reason_says_which_value_was_late(
+        self,
+        engine: Engine,
+        storage: Storage,
+        timed: TableTarget,
+        tmp_path: Path,
+        column: str,
+        first: Number,
+        value: Any,
+        told: str,
+    ) -> None:
+        letters = DeadLetters(str(tmp_path / "dead-letters"), 7, 1, keeps_late=True)
+
+        _ingest(engine, timed, write(tmp_path / "a.json", {"id": 1, column: value}), 1, {column: first}, letters=letters)
+
+        place = [one.name for one in DEAD_LETTER_COLUMNS].index("reason")
+        assert [row[place] for row in storage.rows(letters.location)] == [f"X725: the row is late: its {column} is {told}"]
+
     def test_late_records_do_not_count_among_those_that_may_be_rejected(
         self, engine: Engine, storage: Storage, timed: TableTarget, tmp_path: Path
     ) -> None:
@@ -141,7 +171,9 @@ class LateContract(Tables):
     ) -> None:
         if "OnArrow" in {one.__name__ for one in type(self).__mro__}:
             pytest.skip("statements are Spark's to do")
-        sql = "INSERT INTO timed (id, c1, c6) VALUES (1, 5, NULL), (2, 4, NULL), (3, 9, '2024-10-03'), (4, NULL, '2024-10-04')"
+        sql = (
+            "INSERT INTO timed (id, c1, c6) VALUES (1, 5, NULL), (2, 4, NULL), (3, 9, '2024-10-03'), (4, NULL, '2024-10-04')"
+        )
 
         written = engine.execute(replace(change(timed, sql), first_on_time={"c1": 5, "c6": 20_000}))
 

@@ -3,7 +3,6 @@
 import pytest
 
 from reconciler.base.declarations import ColumnDeclaration, ViewKind
-from reconciler.base.diagnostics import Severity
 from reconciler.sql.statements import read_sql
 from tests.sql.reading import found, without_marks
 
@@ -257,7 +256,7 @@ BAD = {
 
 def _column(text: str) -> ColumnDeclaration:
     read = read_sql(f"CREATE TABLE t (a {text});", "p")
-    assert [one.code for one in read.diagnostics] in ([], ["S266"])
+    assert read.diagnostics == ()
     return read.tables[0].columns[0]
 
 
@@ -293,10 +292,8 @@ def test_defaults_are_canonical(text: str, canonical: str | None) -> None:
         ("bigint LATENESS 0", "0"),
     ],
 )
-def test_lateness_is_canonical_and_warned_about(text: str, canonical: str) -> None:
+def test_lateness_is_canonical(text: str, canonical: str) -> None:
     assert _column(text).lateness == canonical
-    (warning,) = read_sql(f"CREATE TABLE t (a {text});", "p").diagnostics
-    assert (warning.code, warning.severity) == ("S266", Severity.WARNING)
 
 
 def test_clauses_and_constraints_stand_in_any_order() -> None:

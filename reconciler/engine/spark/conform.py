@@ -221,9 +221,18 @@ def _late(fitted: Iterable[_Fitted], prefix: str, rules: Rules) -> list[str]:
         if first is not None:
             value = quoted(prefix + column.name)
             message = literal(f"{CODE_OF_LATE}: the row is late: its {column.name} is ")
-            reason = f"CASE WHEN {is_late(value, column, first)} THEN concat({message}, CAST({value} AS STRING)) END"
+            reason = f"CASE WHEN {is_late(value, column, first)} THEN concat({message}, {_told(value, column)}) END"
             found.append(_where_it_counts(column, reason, rules))
     return found
+
+
+def _told(value: str, column: ColumnType) -> str:
+    """A value as a reason says it: timestamps in UTC, whatever the session's time zone."""
+    if column.type != "TIMESTAMP":
+        return f"CAST({value} AS STRING)"
+    return (
+        f"concat(CAST(timestampadd(MICROSECOND, unix_micros({value}), TIMESTAMP_NTZ '1970-01-01 00:00:00') AS STRING), 'Z')"
+    )
 
 
 def is_late(value: str, column: ColumnType, first: Number) -> str:
