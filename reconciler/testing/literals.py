@@ -183,7 +183,8 @@ def _literal(words: list[Token]) -> tuple[Any, int]:
 
 def _whole(value: Any, kind: _Kind) -> int:
     number = Decimal(str(value))
-    if number != number.to_integral_value() or abs(number) >= 2 ** (_WHOLE[kind[0]] - 1):
+    bound = 2 ** (_WHOLE[kind[0]] - 1)
+    if number != number.to_integral_value() or not -bound <= number < bound:
         raise ValueError(value)
     return int(number)
 

@@ -58,6 +58,28 @@ class FittingContract(Tables):
         assert sorted(row[0] for row in storage.rows(target.location)) == [*range(len(fits))]
         assert rejected == len(does_not)
 
+    def test_the_smallest_and_the_largest_integer_of_each_type_fit_and_the_next_ones_do_not(
+        self, engine: Engine, storage: Storage, tmp_path: Path
+    ) -> None:
+        bits = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+        plain = [ColumnType(kind.lower(), kind) for kind in bits]
+        nested = [ColumnType(f"{kind.lower()}s", f"ARRAY<{kind}>") for kind in bits]
+        columns = (ColumnType("id", "INT"), *plain, *nested)
+        target = TableTarget("t", str(tmp_path / "t"), columns)
+        storage.create(target.location, columns)
+        bounds = [(kind.lower(), -(2 ** (count - 1)), 2 ** (count - 1) - 1) for kind, count in bits.items()]
+        fits = [{name: number} for name, least, most in bounds for number in (least, most)]
+        does_not = [{name: number} for name, least, most in bounds for number in (least - 1, most + 1)]
+        within = [{f"{name}s": [number] for name, number in one.items()} for one in (*fits, *does_not)]
+        rows = [*fits, *within[: len(fits)], *does_not, *within[len(fits) :]]
+        write(tmp_path / "a.json", *({"id": number, **one} for number, one in enumerate(rows)))
+        letters = DeadLetters(str(tmp_path / "dead-letters"), 1)
+
+        rejected = ingest_files(engine, target, json_files(tmp_path / "a.json"), 1, letters).rejected
+
+        assert sorted(row[0] for row in storage.rows(target.location)) == [*range(2 * len(fits))]
+        assert rejected == 2 * len(does_not)
+
     def test_what_is_finer_than_its_column_does_not_fit_at_any_depth(
         self, engine: Engine, storage: Storage, tmp_path: Path
     ) -> None:
