@@ -121,13 +121,13 @@ def _files(root: str, below: str) -> Iterator[StoredObject]:
             _unreadable(root, error)
 
     for folder, _, names in os.walk(os.path.join(root, below) if below else root, onerror=refuse):
+        inside = os.path.relpath(folder, root).replace(os.sep, "/")
         for name in names:
-            path = os.path.join(folder, name)
             try:
-                found = os.stat(path)
+                found = os.stat(os.path.join(folder, name))
             except FileNotFoundError:
                 continue  # somebody removes it now
-            yield StoredObject(os.path.relpath(path, root).replace(os.sep, "/"), found.st_size, found.st_mtime)
+            yield StoredObject(name if inside == "." else f"{inside}/{name}", found.st_size, found.st_mtime)
 
 
 def _file(location: str, path: str) -> bytes:

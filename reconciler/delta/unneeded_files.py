@@ -17,10 +17,10 @@ Rules:
 import os
 import re
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import unquote
 
 from reconciler.base.digest import json_lines
@@ -38,6 +38,8 @@ _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*parquet|(\d{20})\.checkpoint\.parquet")
 _STAGED = re.compile(r"v-[0-9a-f]{20}")
 _LOG_DURATION: Final = "delta.logRetentionDuration"
+_PART: Final = 200
+T = TypeVar("T")
 _LEAST_HOURS: Final = 8 * 24
 """Delta wants a log to reach back further than the files that it names stay, which is a week."""
 
@@ -62,18 +64,28 @@ def _readable(log: Mapping[str, StoredObject], versions: Collection[int]) -> fro
     return frozenset(v for v in versions if first is not None and first <= v <= newest)
 
 
+def unhindered() -> None:
+    """Between two small parts of the work of whoever need not wait."""
+
+
 def unneeded_files(
-    location: str, since: int, versions: Collection[int], orphans_before: float, kept_folders: Collection[str] = ()
+    location: str,
+    since: int,
+    versions: Collection[int],
+    orphans_before: float,
+    kept_folders: Collection[str] = (),
+    pause: Callable[[], None] = unhindered,
 ) -> tuple[UnneededFile, ...]:
     """The files that neither the versions from `since` on nor `versions` need, sorted. `orphans_before`: what no commit
-    named goes if it was last written before that time (seconds). `kept_folders` are staging folders that stay.
+    named goes if it was last written before that time (seconds). `kept_folders` are staging folders that stay. `pause` is
+    called between small parts of the work, and may wait, or raise to end it.
 
     Raises RegistryError when the log can't be read."""
     table = open_table(location)
     if table is None:
         return ()
     # Before the log: what is committed in between is in the log, and what comes later is not in this list.
-    listed = [one for one in stored_objects(location) if _may_be_data(one.path)]
+    listed = [one for one in _slowly(stored_objects(location), pause) if _may_be_data(one.path)]
     log = _log(location)
     if not _readable(log, {since}):
         raise RegistryError("G602", f"the log of {location} does not reach back to version {since}")
@@ -83,7 +95,7 @@ def unneeded_files(
         needed |= _files_of(_opened(location, version))
     first = min([*checkpoints, *([0] if 0 in commits else [])], default=table.version())
     named = _files_of(_opened(location, first))
-    for version, added in _added(location, sorted(commits)):
+    for version, added in _slowly(_added(location, sorted(commits)), pause):
         named |= added
         if version > since:
             needed |= added
@@ -99,6 +111,13 @@ def unneeded_files(
         if one.path in named or goes or (not folder and is_old):
             found.append(UnneededFile(one.path, one.bytes))
     return tuple(sorted(found, key=lambda one: one.path))
+
+
+def _slowly(found: Iterable[T], pause: Callable[[], None]) -> Iterator[T]:
+    for number, one in enumerate(found):
+        if number % _PART == 0:
+            pause()
+        yield one
 
 
 def files_of_version(location: str, version: int) -> frozenset[str]:
@@ -129,23 +148,35 @@ def remove_empty_folders(location: str, paths: Collection[str]) -> None:
                 os.rmdir(folder)
 
 
-def keep_log(location: str, first: int) -> None:
-    """Have a table keep its log, and say how long: such that `clean_log` does not go past version `first`. One commit, only
-    where that says something new. Raises RegistryConflict when somebody writes the table meanwhile."""
-    from deltalake import CommitProperties
-
+def log_settings(location: str, first: int) -> dict[str, str]:
+    """What a table has yet to say so that it keeps its log, and for how long: such that `clean_log` does not go past version
+    `first`. The whole log is listed."""
     table = open_table(location)
     if table is None:
-        return
-    known = table.metadata().configuration
+        return {}
     wanted = dict(KEEPS_ITS_LOG)
     hours = _hours_since(location, first)
     if hours is not None:
         wanted[_LOG_DURATION] = f"interval {hours} hours"
-    if all(known.get(name) == value for name, value in wanted.items()):
+    known = table.metadata().configuration
+    return {name: value for name, value in wanted.items() if known.get(name) != value}
+
+
+def keep_log(location: str, first: int) -> None:
+    """Have a table keep its log, and say how long (`log_settings`). Raises as `put_settings` does."""
+    put_settings(location, log_settings(location, first))
+
+
+def put_settings(location: str, wanted: Mapping[str, str]) -> None:
+    """Have a table say this, in one commit; none where there is nothing to say. Raises RegistryConflict when somebody writes
+    it meanwhile."""
+    from deltalake import CommitProperties
+
+    table = open_table(location) if wanted else None
+    if table is None:
         return
     with writing(location, table.version()):
-        table.alter.set_table_properties(wanted, commit_properties=CommitProperties(max_commit_retries=0))
+        table.alter.set_table_properties(dict(wanted), commit_properties=CommitProperties(max_commit_retries=0))
 
 
 def clean_log(location: str, first: int) -> None:

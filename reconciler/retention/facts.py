@@ -56,17 +56,31 @@ class _Checkpoint:
     places: frozenset[Place]
 
 
-def read_known(target: Target, head: Head, program: Program, now: datetime, readers: bool = True) -> Known:
-    """All that decides what stays. `program` is the one that is applied. Without `readers`, nothing of what pipelines need
-    that read this one."""
+def steps_seconds(program: Program) -> int:
+    """For how long a step stays."""
+    said = program.settings.retention.steps
+    return DEFAULT_STEPS_SECONDS if said is None else said
+
+
+def read_states(target: Target, head: Head, program: Program, now: datetime) -> PastStates:
+    """Where everything stood at the steps that have a say in what stays: the whole history of steps is read."""
+    ends = {span.last for span in _last_spans(_spans(target, head)).values()}
+    return read_past_states(target.registry, head, ends, now - timedelta(seconds=steps_seconds(program)))
+
+
+def read_known(target: Target, head: Head, program: Program, now: datetime, states: PastStates | None = None) -> Known:
+    """All that decides what stays. `program` is the one that is applied. `states` are those of the head's step, where they
+    were read before (`read_states`)."""
+    return _known(target, head, program, now, states or read_states(target, head, program, now))
+
+
+def _known(target: Target, head: Head, program: Program, now: datetime, states: PastStates, readers: bool = True) -> Known:
+    """Without `readers`, nothing of what pipelines need that read this one."""
     published = head.published
     assert published is not None
     settings = program.settings
-    seconds = DEFAULT_STEPS_SECONDS if settings.retention.steps is None else settings.retention.steps
     spans = _spans(target, head)
     last = _last_spans(spans)
-    ends = {span.last for span in last.values()}
-    states = read_past_states(target.registry, head, ends, now - timedelta(seconds=seconds))
     checkpoints = tuple(_checkpoints(target, head, settings.retention.checkpoints, now))
     held = [Held(f"checkpoint {one.name}", _standing(states, one.step, one.places)) for one in checkpoints]
     held += [Held("what views read", _read(published.foreign, head.pipeline, head.pipeline))]
@@ -87,7 +101,7 @@ def read_known(target: Target, head: Head, program: Program, now: datetime, read
         cursors=cursors,
         left=_left(target, head, states),
         retention=_policies(head, program),
-        steps_seconds=seconds,
+        steps_seconds=steps_seconds(program),
     )
 
 
@@ -259,8 +273,9 @@ def _readers(target: Target, head: Head, now: datetime) -> Iterator[Held]:
         if other is None or other.value.published is None or other.value.applied is None or not other.value.applied.record:
             continue
         program = read_snapshot(target, reader, other.value.applied.record).program
+        states = read_states(target, other.value, program, now)
         # What of it is in folders of others says nothing here.
-        needed = decide(read_known(target, other.value, program, now, readers=False), now).wanted
+        needed = decide(_known(target, other.value, program, now, states, readers=False), now).wanted
         yield Held(f"pipeline {reader}", needed | _read(other.value.published.foreign, head.pipeline, reader))
 
 

@@ -1,6 +1,6 @@
 """Pruning: what retention lets go is recorded, then removed. What goes and what stays is `retention`'s to say.
 
-The order is what makes it safe, killed at any point and beside whoever else:
+The order is what makes it safe, killed at any point and beside whoever else (`live_pruning`: beside the steps of a run):
 
 1. Without the lease: what would go, and for which folders (a dry run ends here). Where nothing would, nothing is written.
 2. Under the lease, for a moment: it is decided again, recorded (`pruned`), and the head is replaced by itself. Who read the
@@ -20,7 +20,7 @@ The last versions that readers may be at stay for as long as `steps` says; what 
 """
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -36,8 +36,10 @@ from reconciler.delta.unneeded_files import (
     UnneededFile,
     clean_log,
     files_of_version,
-    keep_log,
+    log_settings,
+    put_settings,
     remove_empty_folders,
+    unhindered,
     unneeded_files,
     wants_care,
 )
@@ -45,15 +47,16 @@ from reconciler.engine.protocol import Engine, Vacuum
 from reconciler.environment.target import Target
 from reconciler.materialize.apply_effects import remove
 from reconciler.materialize.registry_backups import require_newest_registry, require_standing_tables
-from reconciler.registry.model import Head, LeftOutput, Stored
+from reconciler.registry.model import Head, LeftOutput, Published, Stored
 from reconciler.registry.protocol import HISTORY_COLUMNS, History
-from reconciler.retention.facts import read_known
+from reconciler.retention.facts import read_known, read_states
 from reconciler.retention.references import kept_staging_folders
 from reconciler.retention.rules import Decision, Known, KnownVersion, decide
 from reconciler.run.outputs_by_place import versions_of
 from reconciler.run.recovering import program_in_force
 from reconciler.state.events import Event, EventLog
 from reconciler.state.lease import hold_lease, somebody_holds, this_process
+from reconciler.state.past_states import PastStates
 from reconciler.state.pruned import FOLDER, VERSION, Left
 from reconciler.state.refreshed import refreshed_key
 
@@ -98,78 +101,122 @@ class Pruning:
 
 @dataclass(frozen=True, slots=True)
 class PruneRun:
-    """What a prune is told besides its target: how to remove, whom to tell, the time, where to die in tests."""
+    """What a prune is told besides its target: how to remove, whom to tell, the time, where to die in tests. `pause` is
+    called between small parts of the work, and may wait, or raise to end it; `at_once`: so many files are removed at once,
+    all where it is None."""
 
     engine: Engine
     by: str
     tell: Callable[[str], None] = lambda message: None
     boundary: Boundary = no_boundary
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+    pause: Callable[[], None] = unhindered
+    at_once: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """As of which step it was looked, and the states of the steps up to it."""
+
+    published: Published
+    states: PastStates
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a look found: what would go, and as of which step; of each folder that is to be cared for the first version that
+    stays, and what its table has yet to say (`log_settings`)."""
+
+    would: Pruning
+    seen: Seen
+    logs: Mapping[str, tuple[int, Mapping[str, str]]]
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether nothing is to be done."""
+        return self.would.is_empty and not self.logs
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a prune wrote down: what goes, and the folders that are to be cared for."""
+
+    pruning: Pruning
+    folders: tuple[str, ...]
 
 
 def look(target: Target, pipeline: str, now: datetime) -> Pruning:
     """What a prune would do. Writes nothing, takes no lease, needs no JVM. Raises NotFound (A506), ReconcileError (A551),
     RegistryError (G610)."""
+    return _look(target, pipeline, now, unhindered)[0]
+
+
+def find(target: Target, pipeline: str, run: PruneRun) -> Found:
+    """What is to be done. Raises as `look` does, and ReconcileError (A550), EngineError."""
+    would, seen = _look(target, pipeline, run.now(), run.pause)
+    if not somebody_holds(target.registry, pipeline):
+        # What somebody is at now is no less open: a run hands over when it is done, of others the lease tells.
+        _require_closed(would)
+    losing = {folder.location for folder in would.folders if folder.files}
+    logs: dict[str, tuple[int, Mapping[str, str]]] = {}
+    for location, left in sorted(would.decision.left.items()):
+        place, first = join_location(target.warehouse, location), _first(left)
+        run.pause()
+        if location in losing or wants_care(place, first):
+            logs[location] = first, log_settings(place, first)
+    if losing:
+        # It starts here, and not while a run waits.
+        run.engine.vacuum(Vacuum("", ()))
+    return Found(would, seen, logs)
+
+
+def _look(target: Target, pipeline: str, now: datetime, pause: Callable[[], None]) -> tuple[Pruning, Seen]:
     if not can_be_listed(target.warehouse):
         message = f"the files in the warehouse of {target.environment.name} ({target.warehouse}) can't be listed"
         raise ReconcileError("A551", message, "this version of reconciler prunes only warehouses in folders and on S3")
-    stored, found = _decided(target, pipeline, now)
+    stored, found, seen = _decided(target, pipeline, now)
     require_standing_tables(target, stored.value)
-    folders = tuple(_folders(target, stored.value, found.decision, now))
+    folders = tuple(_folders(target, stored.value, found.decision, now, pause))
     size = {(one.object, one.number): _bytes(target, one, folders) for one in found.decision.pruned}
-    return replace(found, folders=folders, bytes=size)
+    return replace(found, folders=folders, bytes=size), seen
 
 
-def _decided(target: Target, pipeline: str, now: datetime) -> tuple[Stored[Head], Pruning]:
-    """The head, and what is decided by it; no folder was looked at."""
+def _decided(target: Target, pipeline: str, now: datetime, seen: Seen | None = None) -> tuple[Stored[Head], Pruning, Seen]:
+    """The head, and what is decided by it; no folder was looked at. What was `seen` before is decided upon as of then, by
+    what is needed now: so no history of steps is read."""
     stored, program = program_in_force(target, pipeline)
     head = stored.value
     if head.published is None:
         raise NotFound("A506", f"pipeline {pipeline} has no published step", "run: reconcile apply")
-    known = read_known(target, head, program, now)
+    seen = seen or Seen(head.published, read_states(target, head, program, now))
+    known = read_known(target, replace(head, published=seen.published), program, now, seen.states)
     is_open = head.intent is not None or head.journal is not None
     decision, steps = decide(known, now), duration(known.steps_seconds)
-    return stored, Pruning(pipeline, head.published.step, decision, (), {}, _words(known), steps, is_open)
+    return stored, Pruning(pipeline, seen.published.step, decision, (), {}, _words(known), steps, is_open), seen
 
 
 def prune(target: Target, pipeline: str, run: PruneRun) -> Pruning:
     """Remove what retention lets go; what went. Raises as `look` does, and ReconcileError where something was left open
     (A550) or can't be removed (A552), LeaseHeld (A503), EngineError."""
-    would = look(target, pipeline, run.now())
-    if not somebody_holds(target.registry, pipeline):
-        # What somebody is at now is no less open: a run hands over when it is done, of others the lease tells.
-        _require_closed(would)
-    cared_for = {folder.location for folder in would.folders if folder.files}
-    cared_for |= {one for one, left in would.decision.left.items() if _wants_care(target, one, left)}
-    if would.is_empty and not cared_for:
-        return would
-    if any(folder.files for folder in would.folders):
-        # It starts here, and not while a run waits.
-        run.engine.vacuum(Vacuum("", ()))
+    found = find(target, pipeline, run)
+    if found.is_nothing:
+        return found.would
     run.boundary(f"prune:{BEFORE}")
     with hold_lease(target.registry, pipeline, this_process("prune"), report=run.tell) as lease:
-        found = _record(target, pipeline, run, cared_for, lease.check)
-    went = tuple(_remove(target, location, found, run) for location in sorted(cared_for))
-    done = replace(found, folders=went, bytes=would.bytes)
-    if not done.is_empty:
-        details = {
-            "versions": [f"{one.name}@v{one.number}" for one in done.decision.pruned],
-            "files": sum(len(folder.files) for folder in went),
-            "bytes": sum(folder.bytes for folder in went),
-            "by": run.by,
-        }
-        EventLog(target.registry, pipeline, run.tell).record(Event.PRUNED, "", found.step, details)
-    run.boundary(f"prune:{EFFECTED}")
+        recorded = record(target, found, run, lease.check)
+    done = remove_recorded(target, recorded, run)
+    log_pruned(target, done, run)
     return done
 
 
-def _record(target: Target, pipeline: str, run: PruneRun, cared_for: set[str], check: Callable[[], None]) -> Pruning:
-    """Decide again, for good, and write it down."""
-    registry = target.registry
-    stored, found = _decided(target, pipeline, run.now())
+def record(target: Target, looked: Found, run: PruneRun, check: Callable[[], None], is_current: bool = False) -> Recorded:
+    """Decide again, for good, and write it down, under the lease. `is_current`: it was held all the while since the look, so
+    that the past is as it was seen. Raises as `prune` does, and RegistryConflict where the head was replaced meanwhile."""
+    registry, pipeline = target.registry, looked.would.pipeline
+    stored, found, _ = _decided(target, pipeline, run.now(), looked.seen if is_current else None)
     _require_closed(found)
     require_newest_registry(target, stored.value)
-    rows = list(_rows(found, cared_for, run))
+    rows = list(_rows(found, looked.logs, run))
     run.boundary(f"prune:{INTENDED}")
     check()
     if rows:
@@ -181,17 +228,39 @@ def _record(target: Target, pipeline: str, run: PruneRun, cared_for: set[str], c
     # No difference can be told any more from what goes.
     known = tuple(one for one in stored.value.left if _stays_readable(one, found.decision.left))
     registry.replace_head(stored.token, replace(stored.value, refreshed=left, left=known), str(uuid.uuid4()))
-    for location in sorted(cared_for & set(found.decision.left)):
-        check()
-        keep_log(join_location(target.warehouse, location), _first(found.decision.left[location]))
+    for location, (first, settings) in looked.logs.items():
+        if location in found.decision.left:
+            check()
+            place, stays = join_location(target.warehouse, location), _first(found.decision.left[location])
+            # What was looked up reaches back far enough, unless somebody came to need more.
+            put_settings(place, settings if stays >= first else log_settings(place, stays))
     run.boundary(f"prune:{RECORDED}")
     for key in sorted(gone & {*stored.value.refreshed}):
         one = stored.value.refreshed[key]
         remove(run.engine, join_location(target.warehouse, one.folder))
-    return found
+    return Recorded(replace(found, bytes=looked.would.bytes), tuple(looked.logs))
 
 
-def _rows(found: Pruning, cared_for: set[str], run: PruneRun) -> Iterator[Mapping[str, str]]:
+def remove_recorded(target: Target, recorded: Recorded, run: PruneRun) -> Pruning:
+    """Remove the files that nothing needs any more, without the lease; what went. Raises ReconcileError (A552)."""
+    went = tuple(_remove(target, location, recorded.pruning, run) for location in recorded.folders)
+    return replace(recorded.pruning, folders=went)
+
+
+def log_pruned(target: Target, done: Pruning, run: PruneRun) -> None:
+    """Have the event log tell what went."""
+    if not done.is_empty:
+        details = {
+            "versions": [f"{one.name}@v{one.number}" for one in done.decision.pruned],
+            "files": sum(len(folder.files) for folder in done.folders),
+            "bytes": sum(folder.bytes for folder in done.folders),
+            "by": run.by,
+        }
+        EventLog(target.registry, done.pipeline, run.tell).record(Event.PRUNED, "", done.step, details)
+    run.boundary(f"prune:{EFFECTED}")
+
+
+def _rows(found: Pruning, cared_for: Collection[str], run: PruneRun) -> Iterator[Mapping[str, str]]:
     same = {
         **dict.fromkeys(HISTORY_COLUMNS[History.PRUNES], ""),
         "prune_id": str(uuid.uuid4()),
@@ -202,7 +271,7 @@ def _rows(found: Pruning, cared_for: set[str], run: PruneRun) -> Iterator[Mappin
     for version in found.decision.pruned:
         own = {"object": version.object, "number": str(version.number), "name": version.name}
         yield {**same, "what": VERSION, **own, "retention": found.retention[version.object]}
-    for location in sorted(cared_for & set(found.decision.left)):
+    for location in sorted({*cared_for} & {*found.decision.left}):
         left = found.decision.left[location]
         own = {"location": location, "since": str(left.since), "versions": canonical_json(list(left.versions))}
         yield {**same, "what": FOLDER, **own, "retention": f"steps: {found.steps}"}
@@ -220,13 +289,16 @@ def _remove(target: Target, location: str, found: Pruning, run: PruneRun) -> Pru
         return PrunedFolder(location, Left(0), ())
     stored = target.registry.head(found.pipeline)
     kept = _staging_below(location, stored.value) if stored is not None else frozenset()
-    files = unneeded_files(place, left.since, left.versions, run.now().timestamp() - ORPHANS_SECONDS, kept)
-    if files:
+    files = unneeded_files(place, left.since, left.versions, run.now().timestamp() - ORPHANS_SECONDS, kept, run.pause)
+    for begin in range(0, len(files), run.at_once or len(files) or 1):
+        part = files[begin : begin + (run.at_once or len(files))]
+        run.pause()
         run.boundary(f"vacuum:{BEFORE}")
-        run.engine.vacuum(Vacuum(place, tuple(file.path for file in files)))
+        run.engine.vacuum(Vacuum(place, tuple(file.path for file in part)))
         run.boundary(f"vacuum:{EFFECTED}")
+        remove_empty_folders(place, [file.path for file in part])
+    if files:
         _require_gone(place, files)
-        remove_empty_folders(place, [file.path for file in files])
     clean_log(place, _first(left))
     return PrunedFolder(location, left, files)
 
@@ -238,10 +310,12 @@ def _require_gone(place: str, files: tuple[UnneededFile, ...]) -> None:
         raise ReconcileError("A552", message, "let this process delete files there, and prune again")
 
 
-def _folders(target: Target, head: Head, decision: Decision, now: datetime) -> Iterator[PrunedFolder]:
+def _folders(
+    target: Target, head: Head, decision: Decision, now: datetime, pause: Callable[[], None]
+) -> Iterator[PrunedFolder]:
     for location, left in sorted(decision.left.items()):
         place, kept = join_location(target.warehouse, location), _staging_below(location, head)
-        files = unneeded_files(place, left.since, left.versions, now.timestamp() - ORPHANS_SECONDS, kept)
+        files = unneeded_files(place, left.since, left.versions, now.timestamp() - ORPHANS_SECONDS, kept, pause)
         if files:
             yield PrunedFolder(location, left, files)
 
@@ -249,10 +323,6 @@ def _folders(target: Target, head: Head, decision: Decision, now: datetime) -> I
 def _staging_below(location: str, head: Head) -> frozenset[str]:
     prefix = f"{location}/"
     return frozenset(one.removeprefix(prefix) for one in kept_staging_folders(head) if one.startswith(prefix))
-
-
-def _wants_care(target: Target, location: str, left: Left) -> bool:
-    return wants_care(join_location(target.warehouse, location), _first(left))
 
 
 def _first(left: Left) -> int:

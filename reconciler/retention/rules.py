@@ -16,6 +16,8 @@ Rules:
   (tests/retention/test_rules.py).
 """
 
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -119,9 +121,13 @@ def kept_by_all(lefts: Iterable[Left]) -> Left | None:
     if not found:
         return None
     since = max(one.since for one in found)
-    candidates = {version for one in found for version in (one.since, *one.versions)}
+    begins = sorted(one.since for one in found)
+    named = Counter(version for one in found for version in {*one.versions} if version < one.since)
+    candidates = {*named, *begins}
     # Between two beginnings everything is left by one and some of it by the other: that one names it.
-    return Left(since, tuple(sorted(v for v in candidates if v < since and all(one.has(v) for one in found))))
+    return Left(
+        since, tuple(sorted(v for v in candidates if v < since and named[v] == len(begins) - bisect_right(begins, v)))
+    )
 
 
 def _reasons(known: Known, now: datetime) -> list[tuple[str, ...]]:
