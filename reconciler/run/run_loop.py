@@ -4,6 +4,7 @@ Rules:
 - Between two steps it looks at the lease (is it wanted, is it lost) and at the controls (stop, pause, connectors, seeks).
 - After a step it looks again at once; when nothing was new it waits, longer each time, up to the interval. An idle run
   starts no job of the engine, writes nothing, and reads two small documents a second.
+- What is done beside a live run (`upkeep`) is given a moment between two steps, no more.
 - A registry that can't be reached holds a live run up and does not end it: it goes on from the head, as if started anew.
 - In a run that ends by itself (`once`) nothing is tried twice, and the first failure is raised when all else is done.
 
@@ -141,6 +142,9 @@ class RunLoop:
             self._troubles = 0
             self._report.failing_as_a_whole(None)
         self._checkpoint_if_due()
+        upkeep = None if self._pace.once else self._pace.upkeep
+        if upkeep is not None and upkeep.between_steps(lease):
+            self._begin(lease)
         self._report.write()
         if worked:
             self._wait, self._look_at = 0.0, 0.0

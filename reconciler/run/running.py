@@ -69,6 +69,9 @@ def run_pipeline(target: Target, pipeline: str, session: Session, pace: Pace) ->
         if reporter.state not in ENDED:
             loop.happen(Happening.FAIL)
         raise
+    finally:
+        if pace.upkeep is not None:
+            pace.upkeep.end()
     moved = loop.moving
     return RunResult(pipeline, tuple(moved.steps), moved.skipped, moved.step_count, moved.row_count)
 

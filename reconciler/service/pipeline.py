@@ -54,6 +54,8 @@ from reconciler.versions.rollbacks import Rollback, end_of, rollback_of, rollbac
 from reconciler.workspace.desired import Validated, validate_pipeline
 
 if TYPE_CHECKING:
+    from reconciler.engine.protocol import Engine
+    from reconciler.retention.live_pruning import LivePruning
     from reconciler.retention.pruning import Pruning
 
 
@@ -174,9 +176,9 @@ class Pipeline:
         the reason where somebody forces the run to end within a step; it must not return."""
         engine = self._engines.to_work_on(self.name) if once else self._engines.to_run(self.name)
         session = self._observer.session(engine)
-        return run_pipeline(
-            self.target, self.name, session, Pace(once=once, interval_seconds=interval_seconds, stop=stop, abandon=abandon)
-        )
+        upkeep = None if once else self._live_pruning(engine)
+        pace = Pace(once=once, interval_seconds=interval_seconds, stop=stop, abandon=abandon, upkeep=upkeep)
+        return run_pipeline(self.target, self.name, session, pace)
 
     def run_once(self) -> RunResult:
         """Ingest what the inputs have and bring every view up to date."""
@@ -326,6 +328,13 @@ class Pipeline:
         """What the pipeline is doing, what is applied and pending. `before` is an earlier status, whose plan is shown again:
         to watch without planning each time."""
         return read_status(self.target, self.name, before)
+
+    def _live_pruning(self, engine: "Engine") -> "LivePruning":
+        from reconciler.retention.live_pruning import LivePruning
+        from reconciler.retention.pruning import PruneRun
+
+        run = PruneRun(engine, getpass.getuser(), self._observer.tell, self._observer.boundary)
+        return LivePruning(self.target, self.name, run)
 
     def _session(self) -> Session:
         return self._observer.session(self._engines.to_work_on(self.name))

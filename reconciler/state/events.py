@@ -46,6 +46,7 @@ class Event(StrEnum):
     APPLY_FAILED = "apply failed"
     RESTORE_FAILED = "restore failed"
     PRUNED = "pruned"
+    PRUNE_FAILED = "prune failed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ process ended fails the call that notices it; the next call starts another.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from threading import Lock
 
 from pyspark.sql import SparkSession
 
@@ -48,6 +49,7 @@ class SparkEngine:
         self._sessions = sessions
         self._session: SparkSession | None = None
         self._closed = False
+        self._starting = Lock()
         self._mixed = Mixed()
         self._small_views = SmallViews()
         self._pinned_views = PinnedViews()
@@ -122,9 +124,11 @@ class SparkEngine:
     def _spark(self) -> SparkSession:
         if self._closed:
             raise EngineError("X701", "the engine is closed")
-        if self._session is None:
-            self._session = self._sessions()
-        return self._session
+        # A prune beside a run may ask when a step does.
+        with self._starting:
+            if self._session is None:
+                self._session = self._sessions()
+            return self._session
 
 
 def spark_engine(
