@@ -8,6 +8,8 @@ For commits that deltalake has no call for: to take some files out of a table an
   (`txnId`), which no other has.
 - Every so many commits a checkpoint follows, as the table asks for (every tenth, as Spark makes them, where it does not),
   and entries go that are older than the table keeps. Where that fails, the commit stands, and a later one tries again.
+- A checkpoint names each file that was replaced within a week. Where a table on a disk gets a commit a second, and asks for
+  nothing, those names would be written again and again: a large checkpoint is followed by the next one later.
 """
 
 import json
@@ -21,7 +23,7 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.errors import ReconcileError, RegistryError
 from reconciler.delta.objects import put_new_object, read_objects
 from reconciler.delta.opening import is_local, local_path, open_table
-from reconciler.delta.short_logs import put_checkpoint
+from reconciler.delta.short_logs import last_checkpoint_pays_until, put_checkpoint
 from reconciler.delta.writing import writing
 
 _EVERY: Final = 10
@@ -59,6 +61,8 @@ def after_commit(location: str, version: int, settings: dict[str, str], every: i
     # Where a panic of deltalake is an error, too.
     with suppress(ReconcileError), writing(location, version, conflict=None):
         keeps = settings.get(_CLEANS_UP, "true").lower() != "true"
+        if _INTERVAL not in settings and version < last_checkpoint_pays_until(location):
+            return
         if keeps and put_checkpoint(location, version):
             return
         table = open_table(location, version)

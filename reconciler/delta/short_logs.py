@@ -36,6 +36,12 @@ _BEGINS_ANEW: Final = 40
 _LARGE: Final = 1 << 17
 """From so many bytes on a checkpoint is worth being written without the names of replaced files."""
 
+_BYTES_A_COMMIT: Final = 50_000
+"""So much of a checkpoint is worth one entry less to be read."""
+
+_LATEST_CHECKPOINT: Final = 500
+"""After so many commits there is another one, however large it is."""
+
 _LOGS_KEPT: Final = 64
 _VERSIONS_KEPT: Final = 4
 
@@ -45,6 +51,16 @@ def open_log(location: str, version: int | None = None) -> "DeltaTable | None":
     RegistryError (G602) when something is there that can't be read."""
     found = _shortly(location, version) if is_local(location) else None
     return open_table(location, version) if found is None else found
+
+
+def last_checkpoint_pays_until(location: str) -> int:
+    """The version up to which a table on a disk needs no checkpoint after its last one, by the size of that; 0 where none is
+    known."""
+    log = _log_of(location) if is_local(location) else ""
+    base = _named_checkpoint(log) if log else None
+    if base is None:
+        return 0
+    return base + min(os.stat(os.path.join(log, _checkpoint(base))).st_size // _BYTES_A_COMMIT, _LATEST_CHECKPOINT)
 
 
 def put_checkpoint(location: str, version: int) -> bool:

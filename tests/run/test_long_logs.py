@@ -32,3 +32,24 @@ def test_no_step_lists_the_log_of_a_table(tmp_path: Path) -> None:
         assert table is not None
         assert table.version() > 100
         assert table.get_add_actions(flatten=True).num_rows == 1
+
+
+def test_a_large_checkpoint_is_not_written_again_with_each_tenth_commit(tmp_path: Path) -> None:
+    aged = Aged(tmp_path)
+    aged.steps(1)
+    aged.age(15_000)
+    log = tmp_path / "warehouse" / "clock" / "ticks" / "_delta_log"
+    before = sorted(log.glob("*.checkpoint.parquet"))
+    # More than a megabyte of names of replaced files: it pays for over twenty commits.
+    assert before[-1].stat().st_size > 20 * 50_000
+    aged.steps(50)
+    more = sorted({*log.glob("*.checkpoint.parquet")} - {*before})
+    assert 1 <= len(more) <= 2
+    aged.steps(1)
+    table = open_table(str(log.parent))
+    assert table is not None
+    assert table.get_add_actions(flatten=True).num_rows == 1
+    for before_that in (0, 15, 30, 45):
+        past = open_table(str(log.parent), table.version() - before_that)
+        assert past is not None
+        assert past.get_add_actions(flatten=True).num_rows == 1
