@@ -15,6 +15,7 @@ import os
 import sys
 import threading
 import zlib
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 _OFF = "off"
 _MAXIMUM_BYTES = 1 << 30
 _WAIT_SECONDS = 2.0
+# SQLite takes so many parameters everywhere.
+_AT_ONCE = 500
 _SOURCES = (".py", ".json", ".txt")
 
 
@@ -41,28 +44,35 @@ class StoredCache:
         self._known: dict[str, str] = {}
         self._alone = threading.RLock()
 
+    def prepare(self, keys: Iterable[str]) -> None:
+        """Read these values together. A read by itself locks the file, and looks whether it was changed."""
+        with self._alone:
+            unknown = [key for key in dict.fromkeys(keys) if key not in self._known]
+            for first in range(0, len(unknown), _AT_ONCE):
+                self._read(unknown[first : first + _AT_ONCE])
+
     def recall(self, key: str) -> str | None:
         if key in self._known:
             # Applied and desired ask for mostly the same.
             return self._known[key]
         with self._alone:
-            return self._recall(key)
+            self._read([key])
+            return self._known.get(key)
 
-    def _recall(self, key: str) -> str | None:
+    def _read(self, keys: list[str]) -> None:
         if self._connection is None and not self._open():
-            return None
+            return
         assert self._connection is not None
+        asked = f"SELECT key, value, checksum FROM objects WHERE key IN ({', '.join('?' * len(keys))})"
         try:
-            row = self._connection.execute("SELECT value, checksum FROM objects WHERE key = ?", (key,)).fetchone()
+            rows = self._connection.execute(asked, keys).fetchall()
         except Exception as error:
             self._fail(error)
-            return None
-        # What is no text was not written by us: SQLite keeps anything in any column.
-        if row is None or not isinstance(row[0], str) or _checksum(row[0]) != row[1]:
-            return None
-        value: str = row[0]
-        self._known[key] = value
-        return value
+            return
+        for key, value, checksum in rows:
+            # What is no text was not written by us: SQLite keeps anything in any column.
+            if isinstance(value, str) and _checksum(value) == checksum:
+                self._known[key] = value
 
     def remember(self, key: str, value: str) -> None:
         with self._alone:

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -142,6 +142,9 @@ class Interrupted:
     def __init__(self, cache: StoredCache, at: int, happens: Callable[[], object]) -> None:
         self._cache, self._left, self._happens = cache, at, happens
 
+    def prepare(self, keys: Iterable[str]) -> None:
+        """Each value is read when it is asked for, so that something can happen in between."""
+
     def recall(self, key: str) -> str | None:
         self._left -= 1
         if self._left == 0:
@@ -253,6 +256,33 @@ def test_a_cache_that_grew_too_large_begins_anew(tmp_path: Path) -> None:
     third = StoredCache(file, maximum_bytes=50_000)
     assert (third.recall("small"), third.recall("large")) == ("1", None)
     third.close()
+
+
+def test_what_is_prepared_is_answered_without_the_file_and_as_it_would_be_with_it(tmp_path: Path) -> None:
+    file = tmp_path / "objects.sqlite"
+    values = {f"key {number}": f"value {number}" for number in range(1200)}
+    written = StoredCache(file)
+    for key, value in values.items():
+        written.remember(key, value)
+    written.close()
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE objects SET value = 'another' WHERE key = 'key 700'")
+    connection.close()
+    cache = StoredCache(file)
+    cache.prepare([*values, "unknown", "key 1"])
+    file.unlink()
+    assert {key: cache.recall(key) for key in values} == {**values, "key 700": None}
+    assert cache.recall("unknown") is None
+
+
+def test_nothing_need_stand_where_values_are_prepared(tmp_path: Path) -> None:
+    cache = StoredCache(tmp_path / "none" / "objects.sqlite")
+    cache.prepare(["a", "b"])
+    cache.prepare([])
+    assert cache.recall("a") is None
+    cache.remember("a", "1")
+    cache.prepare(["a", "b"])
+    assert cache.recall("a") == "1"
 
 
 def test_the_first_file_of_another_version_ends_those_of_older_ones(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from reconciler.project.manifest.connectors import RelationNames, WrittenConnect
 from reconciler.project.manifest.document import Document, read_document
 from reconciler.project.manifest.functions import read_functions
 from reconciler.project.manifest.sources import with_sources
-from reconciler.project.manifest.sql_files import read_sql_file
+from reconciler.project.manifest.sql_files import read_sql_files
 from reconciler.project.manifest.trades import trades_of
 from reconciler.sql.declared import SqlFile
 
@@ -86,7 +86,7 @@ def _read(folder: str, files: Mapping[str, str], variables: Mapping[str, str], c
     if value is not None:
         found += _name_problems(folder, value, document)
     sql_files, path_problems = _sql_files(folder, files, value, document)
-    read = [read_sql_file(files[path], path, cache) for path in sql_files]
+    read = read_sql_files({path: files[path] for path in sql_files}, cache)
     found += path_problems
     found += [problem for sql in read for problem in sql.diagnostics]
     if not isinstance(value, Mapping):

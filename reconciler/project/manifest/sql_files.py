@@ -4,6 +4,7 @@ A file that declares functions is always read: their bodies stand in other files
 """
 
 import json
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -13,9 +14,14 @@ from reconciler.base.diagnostics import Location
 from reconciler.sql.declared import SqlFile
 
 
-def read_sql_file(text: str, file: str, cache: Cache) -> SqlFile:
-    """What `sql.statements.read_sql` gives for the file."""
-    key = f"sql:{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:40]}"
+def read_sql_files(files: Mapping[str, str], cache: Cache) -> list[SqlFile]:
+    """What `sql.statements.read_sql` gives for each of the files: path → text."""
+    keys = {file: f"sql:{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:40]}" for file, text in files.items()}
+    cache.prepare(keys.values())
+    return [_read_sql_file(text, file, keys[file], cache) for file, text in files.items()]
+
+
+def _read_sql_file(text: str, file: str, key: str, cache: Cache) -> SqlFile:
     kept = cache.recall(key)
     if kept is not None:
         return _decode(kept, file)

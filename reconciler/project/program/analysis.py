@@ -80,9 +80,13 @@ class Queries:
         self._cache = cache
         self._parsed: dict[str, ParsedQuery] = {}
 
-    def facts(self, query: str) -> Facts:
-        """Facts of a query's text."""
-        digest = digest_of(query)
+    def facts(self, queries: Mapping[str, str]) -> dict[str, Facts]:
+        """Facts of the texts of queries, each by its key."""
+        digests = {key: digest_of(query) for key, query in queries.items()}
+        self._cache.prepare(f"facts:{digest}" for digest in digests.values())
+        return {key: self._facts(query, digests[key]) for key, query in queries.items()}
+
+    def _facts(self, query: str, digest: str) -> Facts:
         key = f"facts:{digest}"
         kept = self._cache.recall(key)
         if kept is not None:

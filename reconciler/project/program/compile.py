@@ -119,7 +119,7 @@ def _compile(manifest: Manifest, complete: bool, cache: Cache, refused: Mapping[
     ansi = manifest.settings.spark.get("spark.sql.ansi.enabled", "true").strip().lower() != "false"
     functions = compile_functions(manifest.functions, diagnostics, ansi=ansi)
     queries = Queries(cache)
-    facts = {key: queries.facts(one.query) for key, one in declared.items() if isinstance(one, ViewDeclaration)}
+    facts = queries.facts({key: one.query for key, one in declared.items() if isinstance(one, ViewDeclaration)})
     # A version that is kept up to date is a view of this program.
     named = {name for one in facts.values() for name in one.names or () if is_foreign(name) and name not in declared}
     known = {fold(one.qualified_name): one for one in manifest.foreign} if named else {}
@@ -163,8 +163,8 @@ def _compile(manifest: Manifest, complete: bool, cache: Cache, refused: Mapping[
 
 def foreign_names(manifest: Manifest, cache: Cache) -> tuple[str, ...]:
     """The keys of other pipelines' relations that a manifest's queries name, sorted."""
-    queries = Queries(cache)
-    named = (name for view in manifest.views for name in queries.facts(view.query).names or ())
+    facts = Queries(cache).facts({view.query: view.query for view in manifest.views})
+    named = (name for one in facts.values() for name in one.names or ())
     return tuple(sorted({name for name in named if is_foreign(name)}))
 
 
