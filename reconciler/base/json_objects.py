@@ -19,10 +19,9 @@ _Reader: TypeAlias = Callable[[Any], Any]
 def to_json(value: Any, always: Collection[str] = ()) -> dict[str, Any]:
     """The JSON object of a dataclass. Members with their default are left out, but for those of `always`, and so are members
     that take no part in equality."""
+    kind: Any = type(value)
     return {
-        member.name: plain(getattr(value, member.name))
-        for member in fields(value)
-        if member.compare and (member.name in always or getattr(value, member.name) != _default(member))
+        name: plain(found) for name, default in _stored(kind) if (found := getattr(value, name)) != default or name in always
     }
 
 
@@ -41,9 +40,17 @@ def plain(value: Any) -> Any:
 
 def from_json(kind: Callable[..., Value], value: Mapping[str, Any], **read: Any) -> Value:
     """The dataclass `kind` of its JSON object. `read` are members that the caller has read, in place of those there."""
-    readers = _members(kind).items()
-    members = {name: reader(value[name]) for name, reader in readers if name in value and name not in read}
+    readers = _members(kind)
+    if not readers and not read:
+        return kind(**value)
+    members = {name: reader(value[name]) for name, reader in readers.items() if name in value and name not in read}
     return kind(**{**value, **members, **read})
+
+
+@cache
+def _stored(kind: Any) -> tuple[tuple[str, Any], ...]:
+    """The members of a dataclass that take part in equality, with their defaults, which nobody changes."""
+    return tuple((member.name, _default(member)) for member in fields(kind) if member.compare)
 
 
 def _default(member: Field[Any]) -> Any:

@@ -45,7 +45,14 @@ from reconciler.diff.read_causes import ChangedReader, Found, read_causes
 from reconciler.diff.recorded import Told
 from reconciler.diff.safeguards import safeguards_loosened
 from reconciler.diff.tables import clearing_causes, judge_rows, table_causes, table_extent
-from reconciler.diff.views import has_the_same_text, may_be_respelled, own_causes, own_extent, under_desired_names
+from reconciler.diff.views import (
+    has_the_same_text,
+    may_be_respelled,
+    own_causes,
+    own_extent,
+    settings_cause,
+    under_desired_names,
+)
 from reconciler.project.program.model import Program, View
 from reconciler.project.snapshot.fingerprint import table_content
 from reconciler.project.snapshot.model import Snapshot
@@ -142,6 +149,7 @@ def _compare_relations(
 ) -> Found:
     before, after = applied.program, desired.program
     calls = changed_calls(applied, desired, functions)
+    settings = settings_cause(before.settings, after.settings)
     found = Found()
     for key, relation in after.foreign.items():
         known = before.foreign.get(key)
@@ -159,7 +167,7 @@ def _compare_relations(
         if key in after.tables:
             _compare_table(key, before, after, renames, found)
         else:
-            _compare_view(key, before, after, renames, calls, found)
+            _compare_view(key, before, after, renames, calls, settings, found)
     return found
 
 
@@ -188,6 +196,7 @@ def _compare_view(
     after: Program,
     renames: Renames,
     calls: ChangedCalls,
+    settings: SettingsChanged | None,
     found: Found,
 ) -> None:
     view = after.views[key]
@@ -201,7 +210,7 @@ def _compare_view(
     ):
         found.respelled.add(key)
     old = under_desired_names(old, renames, after)
-    own = own_causes(old, view, before, after, renames, calls)
+    own = own_causes(old, view, before, after, renames, calls, settings)
     spelling = max(before.spelling, after.spelling)
     upstream = {name: found.extents[name] for read in view.reads if (name := fold(read.relation)) in found.extents}
     reader = ChangedReader(
@@ -225,7 +234,7 @@ def _compare_view(
     extent = ANY_ROW if any_row else union(own_extent(own, spelling), flow(view, upstream))
     if reads:
         extent = union(extent, reshaped(old, view))
-    if _places(old, view) != _places(view, old):
+    if old.column_names != view.column_names and _places(old, view) != _places(view, old):
         extent = union(extent, OnlyColumns(frozenset(), reordered=True))
     if computed and (old.is_stored or view.is_stored):
         again = unrepeatable(view.lineage)

@@ -171,6 +171,8 @@ def reshaped(applied: View, desired: View) -> Extent:
         return NOTHING if same else ANY_ROW
     if applied.lineage.rows != desired.lineage.rows:
         return ANY_ROW
+    if applied.lineage.outputs is desired.lineage.outputs:
+        return NOTHING
     before = {fold(one.name): one.sources for one in applied.lineage.outputs}
     after = {fold(one.name): one.sources for one in desired.lineage.outputs}
     return OnlyColumns(frozenset(name for name in {*before, *after} if before.get(name) != after.get(name)))

@@ -41,8 +41,7 @@ def compare_metadata(applied: Program, desired: Program, told: Told, renames: Re
     if before.retention != after.retention:
         found.append(MetadataChange(desired.name, "retention", before.retention.words, after.retention.words))
     for key in sorted(desired.relations.keys() & applied.relations.keys()):
-        relation = desired.relation(key)
-        assert relation is not None
+        relation = desired.relations[key]
         versions = [_version(one.pins.get(key)) for one in (before, after)]
         if versions[0] != versions[1]:
             found.append(MetadataChange(relation.name, "version", *versions))
@@ -87,8 +86,8 @@ def compare_metadata(applied: Program, desired: Program, told: Told, renames: Re
     for key, pairs in respelled_columns(applied, desired).items():
         if key in told.changed or key in told.read:
             continue
-        relation = desired.relation(key)
-        name = relation.name if relation is not None else desired.foreign[key].qualified_name
+        own = desired.relation(key)
+        name = own.name if own is not None else desired.foreign[key].qualified_name
         found += [MetadataChange(f"{name}.{new}", LETTER_CASE, old, new) for old, new in pairs]
     found += untold_changes(applied, desired, told, found)
     return tuple(sorted(found, key=lambda change: (fold(change.subject), change.what)))

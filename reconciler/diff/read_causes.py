@@ -86,8 +86,7 @@ def read_causes(reader: ChangedReader, after: Program, found: Found) -> tuple[tu
     before = {fold(read.relation): read.columns for read in old.reads}
     text = QueryText(view.query)
     # A text that now resolves otherwise (`*` over other columns, or in another order) is another query.
-    names = [fold(name) for name in old.column_names], [fold(name) for name in view.column_names]
-    turned = not reader.is_written_anew and (names[0] != names[1] or reshaped(old, view) != NOTHING)
+    turned = not reader.is_written_anew and (_names_differ(old, view) or reshaped(old, view) != NOTHING)
     causes: list[ViewCause] = []
     spared: list[Spared] = []
     any_row = reader.is_unsure and any(extent != NOTHING for extent in upstream.values())
@@ -111,6 +110,11 @@ def read_causes(reader: ChangedReader, after: Program, found: Found) -> tuple[tu
         else:
             causes.append(_reads_changed(found.changes[key], columns, found.clearing.get(key)))
     return tuple(causes), spared, any_row
+
+
+def _names_differ(old: View, view: View) -> bool:
+    names = old.column_names, view.column_names
+    return names[0] != names[1] and [fold(name) for name in names[0]] != [fold(name) for name in names[1]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ def _of_relations(applied: Program, desired: Program, renames: Renames) -> Itera
     before, after = applied.settings, desired.settings
     for key, relation in sorted(desired.relations.items()):
         former = renames.applied_key(key)
-        if applied.relation(former) is None:
+        if former not in applied.relations:
             continue
         name = relation.name
         if former in before.protected and key not in after.protected:

@@ -43,9 +43,10 @@ def own_causes(
     after: Program,
     renames: Renames,
     calls: ChangedCalls,
+    settings: SettingsChanged | None,
 ) -> tuple[ViewCause, ...]:
     """Every way in which the view differs by itself. `applied` is under desired names (`under_desired_names`); `calls`
-    knows which functions changed."""
+    knows which functions changed; `settings` is what `settings_cause` gives of both programs."""
     causes: list[ViewCause] = []
     if fold(applied.name) != fold(desired.name):
         causes.append(RelationRenamed(applied.name, desired.name))
@@ -64,7 +65,6 @@ def own_causes(
         causes.append(KindChanged(applied.kind, desired.kind))
     elif applied.is_stored is not desired.is_stored and unrepeatable(desired.lineage) != NOTHING:
         causes.append(StorageChanged(desired.is_stored))
-    settings = settings_cause(before.settings, after.settings)
     if settings is not None:
         causes.append(settings)
     paths = [path for call in desired.calls if (path := _changed_call(call, applied, calls)) is not None]

@@ -48,6 +48,8 @@ def _other_types(columns: Mapping[str, ColumnRetyped]) -> str | None:
 
 def _disturbed(before: tuple[str, ...], after: tuple[str, ...]) -> str | None:
     """What a reader who knows the columns of `before` finds changed, in words."""
+    if before == after:
+        return None
     old, new = [fold(name) for name in before], [fold(name) for name in after]
     if new[: len(old)] == old:
         return None

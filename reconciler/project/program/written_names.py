@@ -47,8 +47,11 @@ def with_spelled_names(
 
 def respelled(before: Iterable[str], after: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Each name that differs from what it was in letter case alone: (as it was, as it is), in today's order."""
-    known = {fold(name): name for name in before}
-    for name in after:
+    former_names, names = tuple(before), tuple(after)
+    known = {fold(name): name for name in former_names}
+    if former_names == names and len(known) == len(names):
+        return
+    for name in names:
         former = known.get(fold(name), name)
         if former != name:
             yield former, name
