@@ -30,11 +30,11 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
+from reconciler.engine.delta_versions import only_added, table_id
 from reconciler.engine.protocol import Ingestion, TableTarget
 from reconciler.engine.spark.conform import by_name
 from reconciler.engine.spark.copies import COPIES, net, repeated
 from reconciler.engine.spark.ingest.delta_columns import HIGHEST_ID, MODE, Columns, changed_everywhere, columns_of, same
-from reconciler.engine.spark.ingest.delta_versions import only_added, table_id
 from reconciler.engine.spark.ingest.incoming import Incoming, with_fields
 from reconciler.engine.spark.ingest.storage import sessions_with
 from reconciler.engine.spark.locations import (
@@ -117,16 +117,16 @@ class _Difference:
         with self._active():
             newest = self._log.update(False, self._none(), self._none())
             self._check_identity()
-            lines = only_added(self._folder, self._first, self._last)
-            if lines is None:
+            appended = only_added(self._folder, self._first, self._last)
+            if appended is None:
                 return self._compared(newest)
-            if not lines:
+            if not appended:
                 return None
             after = self._version(self._last, newest)
             parse = self._jvm.org.apache.spark.sql.delta.actions.Action.fromJson
             actions = self._jvm.java.util.ArrayList()
-            for line in lines:
-                actions.add(parse(line))
+            for action in appended:
+                actions.add(parse(json.dumps(action)))
             added = _Files(after, actions)
             if newest.version() > self._last:
                 self._check_files(added)

@@ -1,21 +1,29 @@
 """What the log of a Delta table says, read as text: which table it is, when a version came, and which files were only added.
 
-Nothing here starts a Spark job, and nothing a JVM where the table is local. Log clean-up may have taken what is asked for,
-or it is malformed; then the answer is None, and whoever asks has to do without or ask Delta itself.
+Nothing here starts a Spark job, and nothing a JVM where the table is local: whoever asks says how a text of its folder is
+read. Log clean-up may have taken what is asked for, or it is malformed; then the answer is None, and whoever asks has to do
+without or ask Delta itself.
 """
 
 import json
-from typing import Any
+from typing import Any, Protocol
 
-from reconciler.base.digest import json_lines
+from reconciler.base.digest import JsonObject, json_lines
 from reconciler.base.moments import moment_of_milliseconds
-from reconciler.engine.spark.locations import Folder
 
 _LOG = "_delta_log"
 _MOST_COMMITS = 100
 
 
-def table_id(table: Folder, version: int, since: int = -1, known: str | None = None) -> str | None:
+class Texts(Protocol):
+    """The folder of a table."""
+
+    def read_text(self, name: str) -> str | None:
+        """The text of a file below the folder; None when there is none."""
+        ...
+
+
+def table_id(table: Texts, version: int, since: int = -1, known: str | None = None) -> str | None:
     """The id that Delta gave the table when it was made, as of a version; None where the log does not tell it cheaply.
 
     `known` is the id as of the version `since`, if that is known: it holds until a commit gives another.
@@ -31,7 +39,7 @@ def table_id(table: Folder, version: int, since: int = -1, known: str | None = N
     return known
 
 
-def committed_at(table: Folder, version: int) -> str | None:
+def committed_at(table: Texts, version: int) -> str | None:
     """When a version was committed (`base.moments`), as its commit says; None where it is gone, or does not say."""
     try:
         text = table.read_text(f"{_LOG}/{version:020d}.json") or ""
@@ -43,15 +51,15 @@ def committed_at(table: Folder, version: int) -> str | None:
     return next((moment_of_milliseconds(one) for one in times if isinstance(one, int)), None)
 
 
-def only_added(table: Folder, first: int, last: int) -> list[str] | None:
-    """The files that the versions after `first` up to `last` added, as actions of Delta in JSON, where they did nothing
+def only_added(table: Texts, first: int, last: int) -> list[JsonObject] | None:
+    """The actions that added files in the versions after `first` up to `last`, where these did nothing
     else to rows: removed none, and left columns alone. None where they did, or where that can't be told.
 
     Commits that only rearrange rows (`dataChange` false: OPTIMIZE) change none, so they are passed over.
     """
     if last - first > _MOST_COMMITS:
         return None
-    found: list[str] = []
+    found: list[JsonObject] = []
     for version in range(first + 1, last + 1):
         actions = _actions(table, version)
         if actions is None:
@@ -63,15 +71,15 @@ def only_added(table: Folder, first: int, last: int) -> list[str] | None:
             if added.get("dataChange"):
                 if added.get("deletionVector"):
                     return None
-                found.append(json.dumps(action))
+                found.append(action)
     return found
 
 
-def _actions(table: Folder, version: int) -> list[dict[str, Any]] | None:
+def _actions(table: Texts, version: int) -> list[dict[str, Any]] | None:
     return _read(table, f"{_LOG}/{version:020d}.json")
 
 
-def _read(table: Folder, name: str) -> list[dict[str, Any]] | None:
+def _read(table: Texts, name: str) -> list[dict[str, Any]] | None:
     try:
         text = table.read_text(name)
         found = None if text is None else list(json_lines(text))
