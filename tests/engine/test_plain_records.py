@@ -16,10 +16,10 @@ import pytest
 from reconciler.delta.arrow_rows import plain_table, rows_of
 from reconciler.delta.tables import create_table
 from reconciler.engine.arrow.ingest import ingest
-from reconciler.engine.arrow.ingest.changes import as_arrow
 from reconciler.engine.arrow.ingest.csv_records import Csv
 from reconciler.engine.arrow.ingest.incoming import Change, TableRows
 from reconciler.engine.arrow.ingest.json_records import changes_of
+from reconciler.engine.arrow.ingest.target_table import as_arrow
 from reconciler.engine.arrow.ingest.values import NotSure
 from reconciler.engine.protocol import ColumnType, DeadLetters, Engine, Ingestion, TableTarget, Transaction
 from reconciler.engine.spark.commit_log import read_commit

@@ -14,6 +14,7 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError, RegistryError
 from reconciler.engine.arrow.ingest import changes, files, kafka
 from reconciler.engine.arrow.ingest.incoming import Incoming
+from reconciler.engine.arrow.ingest.target_table import writable
 from reconciler.engine.arrow.ingest.values import NotSure
 from reconciler.engine.fetching import Fetch, not_fetched
 from reconciler.engine.fields import under_source_names
@@ -36,7 +37,7 @@ def ingest(ingestion: Ingestion, fetch: Fetch = not_fetched) -> Written | None:
 
     try:
         settings = resolved(ingestion.settings)
-        table = changes.writable(ingestion)
+        table = writable(ingestion)
         as_read = under_source_names(ingestion.target, settings)
         incoming = read(replace(ingestion, target=as_read, range=revealed(ingestion.range)), settings, fetch)
         return changes.write(table, ingestion, incoming)

@@ -7,47 +7,27 @@
 - Late rows are left out and counted. A record that becomes two rows, and late ones that are to be kept, are Spark's work.
 - The commit says of itself what Spark's says: `operationMetrics` by the names that `engine.spark.writes` reads.
 
-Tables are those that `delta.arrow_writes` can write for sure, with exactly the columns of the target. With a key they are
-small enough to be looked through.
+Which tables are written says `target_table`.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from reconciler.base.digest import JsonObject
 from reconciler.base.names import fold
-from reconciler.delta.arrow_rows import PlainTable, arrow_schema, plain_table, rows_by_file
-from reconciler.delta.arrow_writes import append, is_writable, rewrite
-from reconciler.delta.schema import delta_schema
+from reconciler.delta.arrow_rows import PlainTable, rows_by_file
+from reconciler.delta.arrow_writes import append, rewrite
 from reconciler.engine.arrow.ingest.incoming import Change, Incoming, Row
-from reconciler.engine.arrow.ingest.values import NotSure, can_be_key
+from reconciler.engine.arrow.ingest.target_table import as_arrow, key_places
+from reconciler.engine.arrow.ingest.values import NotSure
 from reconciler.engine.protocol import Ingestion, TableTarget, Written
 from reconciler.project.program.lateness import Number
 
 if TYPE_CHECKING:
     import pyarrow
 
-_MOST_BYTES_WITH_KEY: Final = 8_000_000
-_MOST_ROWS_WITH_KEY: Final = 200_000
-"""A table with a key that is larger is left to Spark."""
 _MOST_FILES_WITH_KEY: Final = 16
 """Each range looks through all of them."""
-
-
-def writable(ingestion: Ingestion) -> PlainTable:
-    """The table as it is now, without this transaction. Raises NotSure."""
-    target, transaction = ingestion.target, ingestion.transaction
-    table = plain_table(target.location)
-    if table is None or not is_writable(table, nulls_are_checked=True) or not _has_columns(table, target):
-        raise NotSure(target.location)
-    last = table.opened.transaction_version(transaction.application)
-    if last is not None and last >= transaction.version:
-        raise NotSure("it is there already")
-    if target.primary_key and (table.bytes > _MOST_BYTES_WITH_KEY or (table.rows or 0) > _MOST_ROWS_WITH_KEY):
-        raise NotSure("a large table")
-    return table
 
 
 def write(table: PlainTable, ingestion: Ingestion, incoming: Incoming) -> Written:
@@ -65,7 +45,7 @@ def _without_late(ingestion: Ingestion, incoming: Incoming) -> Incoming:
     first, target = ingestion.first_on_time, ingestion.target
     if not first:
         return incoming
-    keys = _key_places(target)
+    keys = key_places(target)
     looked_at = [
         (place, place in keys or not keys, first[fold(column.name)])
         for place, column in enumerate(target.columns)
@@ -84,22 +64,6 @@ def _is_late(change: Change, looked_at: Sequence[tuple[int, bool, Number]]) -> b
         for place, counts_in_deletes, first in looked_at
         if counts_in_deletes or not change.deletes
     )
-
-
-def _has_columns(table: PlainTable, target: TableTarget) -> bool:
-    """Whether the table has exactly the target's columns, and a key that is told apart here as Spark tells it."""
-    try:
-        wanted = json.loads(delta_schema(target.columns).to_json())["fields"]
-    except ValueError:
-        return False
-    keys = [target.columns[place] for place in _key_places(target)]
-    return [_plain(one) for one in wanted] == [_plain(one) for one in table.schema["fields"]] and all(
-        can_be_key(column) for column in keys
-    )
-
-
-def _plain(column: JsonObject) -> JsonObject:
-    return {name: column[name] for name in ("name", "type", "nullable")}
 
 
 def _appended(table: PlainTable, ingestion: Ingestion, incoming: Incoming) -> Written:
@@ -156,7 +120,7 @@ class _Found:
 
 
 def _last_of_each_key(changes: Iterable[Change], target: TableTarget) -> dict[Row, _Last]:
-    places = _key_places(target)
+    places = key_places(target)
     last: dict[Row, _Last] = {}
     for change in changes:
         key = tuple(change.row[place] for place in places)
@@ -173,7 +137,7 @@ def _find(table: PlainTable, target: TableTarget, keys: Iterable[Row]) -> _Found
     from pyarrow import compute
 
     wanted = frozenset(keys)
-    names = [table.schema["fields"][place]["name"] for place in _key_places(target)]
+    names = [table.schema["fields"][place]["name"] for place in key_places(target)]
     there: set[Row] = set()
     staying: dict[str, pyarrow.Table] = {}
     files = table.files if wanted else ()
@@ -213,18 +177,3 @@ def _plain_values(column: Any) -> list[Any]:
         # Nobody has checked what came in by other ways.
         raise NotSure("a text that is no UTF-8") from None
     return found
-
-
-def as_arrow(rows: Sequence[Row], table: PlainTable) -> "pyarrow.Table":
-    """Rows of plain values, in the columns of a table."""
-    import pyarrow
-
-    schema = arrow_schema(table.schema)
-    parts = list(zip(*rows, strict=True)) or [()] * len(schema)
-    arrays = [pyarrow.array(values, kind) for values, kind in zip(parts, schema.types, strict=True)]
-    return pyarrow.Table.from_arrays(arrays, schema=schema)
-
-
-def _key_places(target: TableTarget) -> list[int]:
-    keys = {fold(name) for name in target.primary_key}
-    return [place for place, column in enumerate(target.columns) if fold(column.name) in keys]

@@ -1,0 +1,77 @@
+"""The table that a small range is written to: whether it is one that is surely written here as Spark writes it.
+
+Tables are those that `delta.arrow_writes` can write for sure, with exactly the columns of the target. One that has to be
+looked through is small enough for that.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from reconciler.base.digest import JsonObject
+from reconciler.base.names import fold
+from reconciler.delta.arrow_rows import PlainTable, arrow_schema, plain_table
+from reconciler.delta.arrow_writes import is_writable
+from reconciler.delta.schema import delta_schema
+from reconciler.engine.arrow.ingest.incoming import Row
+from reconciler.engine.arrow.ingest.values import NotSure, can_be_key
+from reconciler.engine.protocol import Ingestion, TableTarget
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_MOST_BYTES: Final = 8_000_000
+_MOST_ROWS: Final = 200_000
+"""A table that is larger is not looked through."""
+
+
+def writable(ingestion: Ingestion) -> PlainTable:
+    """The table as it is now, without this transaction. Raises NotSure."""
+    target, transaction = ingestion.target, ingestion.transaction
+    table = plain_table(target.location)
+    if table is None or not is_writable(table, nulls_are_checked=True) or not _has_columns(table, target):
+        raise NotSure(target.location)
+    last = table.opened.transaction_version(transaction.application)
+    if last is not None and last >= transaction.version:
+        raise NotSure("it is there already")
+    if target.primary_key:
+        require_small(table)
+    return table
+
+
+def require_small(table: PlainTable) -> None:
+    """Raise NotSure for a table that is too large to be looked through."""
+    if table.bytes > _MOST_BYTES or (table.rows or 0) > _MOST_ROWS:
+        raise NotSure("a large table")
+
+
+def key_places(target: TableTarget) -> list[int]:
+    """Where the columns of the key stand among the table's."""
+    keys = {fold(name) for name in target.primary_key}
+    return [place for place, column in enumerate(target.columns) if fold(column.name) in keys]
+
+
+def as_arrow(rows: Sequence[Row], table: PlainTable) -> "pyarrow.Table":
+    """Rows of plain values, in the columns of a table."""
+    import pyarrow
+
+    schema = arrow_schema(table.schema)
+    parts = list(zip(*rows, strict=True)) or [()] * len(schema)
+    arrays = [pyarrow.array(values, kind) for values, kind in zip(parts, schema.types, strict=True)]
+    return pyarrow.Table.from_arrays(arrays, schema=schema)
+
+
+def _has_columns(table: PlainTable, target: TableTarget) -> bool:
+    """Whether the table has exactly the target's columns, and a key that is told apart here as Spark tells it."""
+    try:
+        wanted = json.loads(delta_schema(target.columns).to_json())["fields"]
+    except ValueError:
+        return False
+    keys = [target.columns[place] for place in key_places(target)]
+    return [_plain(one) for one in wanted] == [_plain(one) for one in table.schema["fields"]] and all(
+        can_be_key(column) for column in keys
+    )
+
+
+def _plain(column: JsonObject) -> JsonObject:
+    return {name: column[name] for name in ("name", "type", "nullable")}
