@@ -156,7 +156,7 @@ def changes_by_chance(chance: random.Random, kind: str, has_key: bool) -> str:
     def change() -> Any:
         match kind:
             case "insert_delete":
-                return {"delete" if has_key and chance.random() < 0.4 else "insert": row()}
+                return {"delete" if chance.random() < 0.4 else "insert": row()}
             case "debezium":
                 before, after = row(), row()
                 return chance.choice(

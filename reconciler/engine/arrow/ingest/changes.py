@@ -1,9 +1,10 @@
 """What was read for sure, into its table: one commit on the newest version, or none.
 
-- Without a key, rows are appended; what deletes is left to Spark, since it takes one equal row out of a multiset.
+- Without a key, rows are appended; where some are deleted, the table is a multiset (`multisets`).
 - With a key, of each key the last change in reading order counts, against the table as it was: its row replaces or removes
   the one of equal key, or is added. Counted is what `engine.spark.ingest.changes` counts: a delete is unmatched where the
   table has no row of its key, unless the same range inserted one just before.
+  Of rows without an order Spark takes any, so two that insert one key are left to it.
 - Late rows are left out and counted. A record that becomes two rows, and late ones that are to be kept, are Spark's work.
 - The commit says of itself what Spark's says: `operationMetrics` by the names that `engine.spark.writes` reads.
 
@@ -12,12 +13,14 @@ Which tables are written says `target_table`.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from reconciler.base.names import fold
 from reconciler.delta.arrow_rows import PlainTable, rows_by_file
 from reconciler.delta.arrow_writes import append, rewrite
+from reconciler.engine.arrow.ingest import multisets
 from reconciler.engine.arrow.ingest.incoming import Change, Incoming, Row
+from reconciler.engine.arrow.ingest.stored_values import as_numbers, values_of
 from reconciler.engine.arrow.ingest.target_table import as_arrow, key_places
 from reconciler.engine.arrow.ingest.values import NotSure
 from reconciler.engine.protocol import Ingestion, TableTarget, Written
@@ -68,7 +71,8 @@ def _is_late(change: Change, looked_at: Sequence[tuple[int, bool, Number]]) -> b
 
 def _appended(table: PlainTable, ingestion: Ingestion, incoming: Incoming) -> Written:
     if any(change.deletes for change in incoming.changes):
-        raise NotSure("a delete without a key")
+        applied = multisets.apply(table, ingestion, incoming.changes)
+        return replace(_written(applied.version, applied.rows, incoming), unmatched=applied.unmatched)
     rows = as_arrow([change.row for change in incoming.changes], table)
     version = append(table, rows, ingestion.transaction, ingestion.commit)
     return _written(version, len(incoming.changes), incoming)
@@ -76,7 +80,7 @@ def _appended(table: PlainTable, ingestion: Ingestion, incoming: Incoming) -> Wr
 
 def _by_key(table: PlainTable, ingestion: Ingestion, incoming: Incoming) -> Written:
     target = ingestion.target
-    last = _last_of_each_key(incoming.changes, target)
+    last = _last_of_each_key(incoming, target)
     found = _find(table, target, last)
     replaces = len(target.primary_key) < len(target.columns)
     deleted = [key for key, one in last.items() if one.deletes and key in found.keys]
@@ -119,12 +123,14 @@ class _Found:
     staying: "Mapping[str, pyarrow.Table]" = field(default_factory=dict)
 
 
-def _last_of_each_key(changes: Iterable[Change], target: TableTarget) -> dict[Row, _Last]:
+def _last_of_each_key(incoming: Incoming, target: TableTarget) -> dict[Row, _Last]:
     places = key_places(target)
     last: dict[Row, _Last] = {}
-    for change in changes:
+    for change in incoming.changes:
         key = tuple(change.row[place] for place in places)
         before = last.pop(key, None)
+        if before is not None and not (incoming.is_ordered or before.deletes):
+            raise NotSure("two rows of one key")
         came = change.deletes and before is not None and not before.deletes
         last[key] = _Last(change.row, change.deletes, came)
     return last
@@ -145,10 +151,10 @@ def _find(table: PlainTable, target: TableTarget, keys: Iterable[Row]) -> _Found
     if held is None:
         raise NotSure("the rows of the table")
     for file, rows in zip(files, held, strict=True):
-        columns = [_comparable(rows.column(name)) for name in names]
+        columns = [as_numbers(rows.column(name)) for name in names]
         firsts = pyarrow.array(sorted({key[0] for key in wanted}), columns[0].type)
         likely = compute.indices_nonzero(compute.is_in(columns[0], value_set=firsts))
-        parts = zip(*(_plain_values(column.take(likely)) for column in columns), strict=True)
+        parts = zip(*(values_of(column.take(likely)) for column in columns), strict=True)
         found = {place: key for place, key in zip(likely.to_pylist(), parts, strict=True) if key in wanted}
         if not found and len(table.files) <= _MOST_FILES_WITH_KEY:
             continue
@@ -158,22 +164,3 @@ def _find(table: PlainTable, target: TableTarget, keys: Iterable[Row]) -> _Found
         mask = pyarrow.array([place not in found for place in range(rows.num_rows)], pyarrow.bool_())
         staying[file.path] = rows.filter(mask)
     return _Found(frozenset(there), staying)
-
-
-def _comparable(column: Any) -> Any:
-    """Days and moments as numbers: Python lacks some."""
-    import pyarrow
-    from pyarrow import types
-
-    if types.is_date32(column.type):
-        return column.cast(pyarrow.int32())
-    return column.cast(pyarrow.int64()) if types.is_timestamp(column.type) else column
-
-
-def _plain_values(column: Any) -> list[Any]:
-    try:
-        found: list[Any] = column.to_pylist()
-    except UnicodeDecodeError:
-        # Nobody has checked what came in by other ways.
-        raise NotSure("a text that is no UTF-8") from None
-    return found

@@ -1,7 +1,8 @@
 """Rows of a range, read for sure: plain values (`values`) in the order of their table's columns, and what came beside them.
 
 What a record says under a name, a column takes as `engine.spark.conform` says it: without regard to letter case. Of a JSON
-object a null is as good as absent; of a line of CSV only what the header lacks is absent. What is absent is the column's
+object a null is as good as absent; of a line of CSV only what the header lacks is absent, and so with the columns of a
+table. What is absent is the column's
 default, where that is a literal of one word or a short text, else NULL.
 """
 
@@ -36,13 +37,15 @@ class Change:
 @dataclass(frozen=True, slots=True)
 class Incoming:
     """The changes of a range in reading order; whether its records say of each whether it deletes; in how many rows fields
-    came that no column takes; which fields columns take that a header lacks; whether one record can be two changes."""
+    came that no column takes; which fields columns take that a header lacks; whether one record can be two changes; whether
+    rows have an order: else deletes stand before inserts, and of those of one key any may count."""
 
     changes: tuple[Change, ...]
     tells_deletes: bool
     unknown: Mapping[str, int] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
     has_pairs: bool = False
+    is_ordered: bool = True
 
 
 class TableRows:
@@ -85,6 +88,16 @@ class TableRows:
                 for place, column in enumerate(self._columns)
             )
         )
+
+    def stored(self, values: Mapping[int, Sequence[Any]], count: int, deletes: bool = False) -> list[Change]:
+        """So many rows that hold these values, which fit, in the columns at these places; in others they are absent."""
+        if deletes and count and self._target.append_only:
+            raise NotSure("a delete from what is append-only")
+        columns = [
+            column.of_stored(values.get(place), count, needs_key_only=deletes and self.has_key)
+            for place, column in enumerate(self._columns)
+        ]
+        return [Change(row, deletes) for row in zip(*columns, strict=True)]
 
     def missing(self, names: Sequence[str]) -> tuple[str, ...]:
         """The fields that columns take and a header lacks."""
@@ -139,6 +152,11 @@ class _Column:
         if given is None or (given == "" and not self._kind.startswith(_TEXT)):
             return self._there(None)
         return self._plain(given)
+
+    def of_stored(self, given: Sequence[Any] | None, count: int, needs_key_only: bool) -> Sequence[Any]:
+        if needs_key_only and not self._in_key:
+            return [None] * count
+        return [self.absent()] * count if given is None else [self._there(value) for value in given]
 
     def absent(self) -> Any:
         return self._there(self._given_for_it())

@@ -79,6 +79,11 @@ def decimal_of(column: ColumnType) -> tuple[int, int] | None:
     return (int(found[1] or 10), int(found[2] or 0)) if found else None
 
 
+def is_text(column: ColumnType) -> bool:
+    """Whether a column holds texts."""
+    return _TEXT_TYPE.fullmatch(column.type) is not None
+
+
 def can_be_key(column: ColumnType) -> bool:
     """Whether two values of a column are equal for Spark where they are for Python."""
     return not column.nullable and column.type.strip().lower() not in ("double", "float")
