@@ -40,7 +40,7 @@ _PLAIN_PATH: Final = re.compile(r"[A-Za-z0-9_./=-]+")
 _SPARK_VERSION: Final = b"org.apache.spark.version"
 _SAID_BY_SPARK: Final = frozenset({_SPARK_VERSION, b"org.apache.spark.sql.parquet.row.metadata"})
 _SAID_BY_OTHERS: Final = frozenset({b"ARROW:schema"})
-_WRITERS: Final = ("delta-rs version ", "parquet-rs version ", "parquet-cpp-arrow version ")
+_WRITERS: Final = ("delta-rs version ", "datafusion version ", "parquet-rs version ", "parquet-cpp-arrow version ")
 _MOST_IN_MEMORY: Final = 256_000_000
 """So many bytes may rows take that are read at once: less than the process of a run has by far."""
 
@@ -179,10 +179,11 @@ def _primitives() -> "dict[str, pa.DataType]":
     }
 
 
-def is_plain(table: "DeltaTable") -> bool:
-    """Whether a table has no feature by which its log, and its files, mean something else; its columns are not looked at."""
+def is_plain(table: "DeltaTable", features: frozenset[str] = READ_FEATURES) -> bool:
+    """Whether a table has no feature but these by which its log, and its files, mean something else; its columns are not
+    looked at."""
     protocol = table.protocol()
-    lists_features = protocol.min_reader_version == 3 and set(protocol.reader_features or ()) <= READ_FEATURES
+    lists_features = protocol.min_reader_version == 3 and set(protocol.reader_features or ()) <= features
     return (protocol.min_reader_version == 1 or lists_features) and not table.metadata().partition_columns
 
 
@@ -194,9 +195,14 @@ def plain_files(table: "DeltaTable") -> tuple[StoredFile, ...] | None:
     names = actions.schema.names
     paths, sizes = actions["path"].to_pylist(), actions["size_bytes"].to_pylist()
     rows = actions["num_records"].to_pylist() if "num_records" in names else [None] * len(paths)
-    if not all(_PLAIN_PATH.fullmatch(path) and ".." not in path and not path.startswith("/") for path in paths):
+    if not all(map(is_plain_path, paths)):
         return None
     return tuple(StoredFile(*one) for one in zip(paths, sizes, rows, strict=True))
+
+
+def is_plain_path(path: str) -> bool:
+    """Whether a path as a log says it, of a file below the table, needs no decoding."""
+    return _PLAIN_PATH.fullmatch(path) is not None and ".." not in path and not path.startswith("/")
 
 
 def _is_known(field: JsonObject) -> bool:

@@ -11,6 +11,7 @@ from reconciler.engine.by_size import EngineBySize
 from reconciler.engine.protocol import Engine
 from reconciler.engine.spark.engine import SparkEngine
 from tests.engine.changes_contract import ChangesContract
+from tests.engine.delta_input_contract import DeltaInputContract
 from tests.engine.engines import DeltaStorage
 from tests.engine.ingest_contract import IngestContract
 
@@ -34,4 +35,8 @@ class TestSmallRanges(OnArrow, IngestContract):
 
 
 class TestSmallChanges(OnArrow, ChangesContract):
+    pass
+
+
+class TestSmallDeltaTables(OnArrow, DeltaInputContract):
     pass
