@@ -132,6 +132,7 @@ KINDS = [
     ("raw", True),
     ("insert_delete", False),
     ("insert_delete", True),
+    ("debezium", False),
     ("debezium", True),
     ("array", True),
 ]
@@ -159,14 +160,13 @@ def changes_by_chance(chance: random.Random, kind: str, has_key: bool) -> str:
                 return {"delete" if chance.random() < 0.4 else "insert": row()}
             case "debezium":
                 before, after = row(), row()
-                return chance.choice(
-                    (
-                        {"op": "c", "before": None, "after": after},
-                        {"op": "d", "before": {"number": before["number"]}, "after": None, "source": {"x": 1}},
-                        {"payload": {"op": "u", "before": before, "after": after}, "schema": None},
-                        {"op": "u", "before": None, "after": after},
-                    )
-                )
+                events: list[dict[str, Any]] = [
+                    {"op": "c", "before": None, "after": after},
+                    {"op": "d", "before": {"number": before["number"]}, "after": None, "source": {"x": 1}},
+                    {"payload": {"op": "u", "before": before, "after": after}, "schema": None},
+                    {"op": "u", "before": before, "after": dict(before)},
+                ]
+                return chance.choice([*events, {"op": "u", "before": None, "after": after}] if has_key else events)
             case _:
                 return row()
 
@@ -176,7 +176,9 @@ def changes_by_chance(chance: random.Random, kind: str, has_key: bool) -> str:
     return "".join(f"{json.dumps(one)}{chance.choice(chr(10) * 3 + chr(13))}" for one in changes)
 
 
-@pytest.mark.parametrize(("kind", "has_key"), mostly_slow(KINDS, ("raw", False), ("insert_delete", True)))
+@pytest.mark.parametrize(
+    ("kind", "has_key"), mostly_slow(KINDS, ("raw", False), ("debezium", False), ("insert_delete", True))
+)
 def test_a_range_is_written_as_spark_writes_it(kind: str, has_key: bool, spark_engine: Engine, tmp_path: Path) -> None:
     """Rows, counts, what a repeat is told, and what the commit says."""
     chance = random.Random(7)

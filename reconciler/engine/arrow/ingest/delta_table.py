@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 MOST_CHANGES: Final = 10_000
-"""So many rows at most are written: of more Spark writes as fast."""
+"""So many rows at most are written: each is made in Python."""
 _MOST_ROWS: Final = 200_000
 _MOST_BYTES: Final = 8_000_000
 """Files of so many rows and bytes at most are read, and compared."""
