@@ -32,18 +32,21 @@ def stricter(policies: Iterable[BootstrapPolicy]) -> BootstrapPolicy:
 
 
 class RelationKind(StrEnum):
-    """What a relation is: rows come to a table from outside, a view's are computed."""
+    """What a relation is: rows come to a table from outside, a view's are computed, a stream's are added to from step to
+    step."""
 
     TABLE = "table"
     VIEW = "view"
+    STREAM = "stream"
 
 
 class ViewKind(StrEnum):
-    """`CREATE VIEW`, `CREATE LOCAL VIEW`, `CREATE MATERIALIZED VIEW`."""
+    """`CREATE VIEW`, `CREATE LOCAL VIEW`, `CREATE MATERIALIZED VIEW`; and a stream of pipeline.yaml."""
 
     PLAIN = "plain"
     LOCAL = "local"
     MATERIALIZED = "materialized"
+    STREAM = "stream"
 
 
 class Evolution(StrEnum):
@@ -89,7 +92,10 @@ class ViewDeclaration:
     """`CREATE [LOCAL | MATERIALIZED] VIEW`. `query` is the text after AS, as written; `column_names` is the optional
     list after the name; `query_location` is where the query's first character stands. `functions` are those that the query
     calls and that are not the pipeline's of today: folded name as called → key of a recorded version (`tax@v0`), sorted. No
-    file says that."""
+    file says that.
+
+    A stream is a view that SQL did not declare. `stream` is its definition (`streams.reading`); its query is written when
+    the program is compiled, and is empty before."""
 
     name: str
     kind: ViewKind
@@ -99,6 +105,19 @@ class ViewDeclaration:
     location: Location | None = field(default=None, compare=False)
     query_location: Location | None = field(default=None, compare=False)
     functions: tuple[tuple[str, str], ...] = ()
+    stream: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamDeclaration:
+    """An entry of `spec.streams`: a stateful transformation. `definition` is {kind: settings} as `streams.reading` writes
+    it: without what is default anyway, durations as their author wrote them. `locations` are the places of its parts, by
+    their paths in pipeline.yaml as words: `deduplicate.keys[0]`, `running_aggregate.aggregates.hot`."""
+
+    name: str
+    definition: JsonObject
+    location: Location | None = field(default=None, compare=False)
+    locations: Mapping[str, Location] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,3 +352,4 @@ class Manifest:
     functions: tuple[FunctionDeclaration, ...] = ()
     moves: tuple[Move, ...] = ()
     foreign: tuple[ForeignRelation, ...] = ()
+    streams: tuple[StreamDeclaration, ...] = ()

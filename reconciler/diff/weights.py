@@ -84,7 +84,8 @@ OF_PIPELINES: Final[Mapping[str, Weight]] = {
     "spec.runtime.spark": Weight.MEANING,
     "spec.runtime.workers": Weight.WORDS,
     "spec.sql": Weight.NAMING,
-    "spec.streams": Weight.NAMING,
+    # A stream is a relation, as a view is; its settings are its definition.
+    "spec.streams": Weight.MEANING,
     "spec.tables.*.columns.*.source": Weight.MEANING,
     "spec.tables.*.description": Weight.WORDS,
     "spec.tables.*.evolution": Weight.SAFEGUARD,

@@ -150,6 +150,8 @@ ELSEWHERE = {
     # Of the head, and with Python: tests/acceptance and tests/diff/test_functions.py.
     "metadata.description", "metadata.owner", "metadata.tags",
     "spec.functions.*.deterministic", "spec.functions.*.on_error", "spec.functions.*.requirements",
+    # What its entries mean: tests/streams.
+    "spec.streams",
     # What was recorded: tests/versions, tests/retention.
     "spec.functions.*.version", "spec.tables.*.version", "spec.views.*.version", "spec.views.*.versions.*.maintain",
 }  # fmt: skip

@@ -19,7 +19,7 @@ SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
 
 _ANY: Final = "*"
 _NOT_YET: Final[Mapping[tuple[str, ...], str]] = {
-    ("spec", "streams"): "streams are not supported by this version",
+    ("spec", "streams", _ANY, "custom"): "transformations in Python are not supported by this version",
 }
 
 
@@ -27,7 +27,15 @@ def check_pipeline(value: Any, places: Places) -> tuple[Diagnostic, ...]:
     """Everything that is wrong with pipeline.yaml by itself, connectors left out."""
     found: list[Diagnostic] = []
     checked = _without_later_features(value, (), places, found)
-    found += check_against(SCHEMA_FILE, _without_connectors(checked), places, MANIFEST_CODES)
+    of_streams: list[Diagnostic] = []
+    if stream_entries(value):
+        from reconciler.project.manifest.streams import check_streams
+
+        of_streams, checked = check_streams(value, checked, places)
+        found += of_streams
+    told = {problem.location for problem in of_streams}
+    by_schema = check_against(SCHEMA_FILE, _without_connectors(checked), places, MANIFEST_CODES)
+    found += [problem for problem in by_schema if problem.code == "M111" or problem.location not in told]
     found += _spark_setting_problems(value, places)
     found += _said_twice(value, places)
     found += _named_twice(value, places)
@@ -41,6 +49,19 @@ def part(value: Any, *path: str) -> Any:
     return value
 
 
+def stream_entries(value: Any) -> list[tuple[int, Mapping[str, Any]]]:
+    """The entries of `spec.streams` that are mappings, with their places in the list."""
+    entries = part(value, "spec", "streams")
+    listed = enumerate(entries if isinstance(entries, list) else ())
+    return [(index, entry) for index, entry in listed if isinstance(entry, Mapping)]
+
+
+def named_streams(value: Any) -> list[tuple[str, Mapping[str, Any]]]:
+    """The entries of `spec.streams` that have a name, with their names."""
+    entries = [entry for _, entry in stream_entries(value)]
+    return [(entry["name"], entry) for entry in entries if isinstance(entry.get("name"), str)]
+
+
 def _reason(path: Path) -> str | None:
     for pattern, reason in _NOT_YET.items():
         if len(pattern) == len(path) and all(a in (_ANY, b) for a, b in zip(pattern, path, strict=True)):
@@ -49,6 +70,8 @@ def _reason(path: Path) -> str | None:
 
 
 def _without_later_features(value: Any, path: Path, places: Places, found: list[Diagnostic]) -> Any:
+    if isinstance(value, list):
+        return [_without_later_features(inner, (*path, index), places, found) for index, inner in enumerate(value)]
     if not isinstance(value, Mapping):
         return value
     kept: dict[str, Any] = {}
@@ -57,16 +80,9 @@ def _without_later_features(value: Any, path: Path, places: Places, found: list[
         reason = _reason(here)
         if reason is None:
             kept[key] = _without_later_features(inner, here, places, found)
-        elif not _asks_for_it(key, inner):
-            kept[key] = inner
         else:
             found.append(Diagnostic("M120", f"{path_words(here)}: {reason}", places.of_key(here)))
     return kept
-
-
-def _asks_for_it(key: str, value: Any) -> bool:
-    """Whether the value under a key of _NOT_YET asks for what this version lacks; the schema judges other values."""
-    return key != "streams" or (isinstance(value, list) and value != [])
 
 
 def _without_connectors(value: Any) -> Any:

@@ -45,10 +45,16 @@ class _Written:
 
 @dataclass(frozen=True, slots=True)
 class RelationNames:
-    """The tables and the views that the SQL files declare: folded names to names."""
+    """The tables and the views that the SQL files declare, and the streams of pipeline.yaml: folded names to names."""
 
     tables: Mapping[str, str]
     views: Mapping[str, str]
+    streams: Mapping[str, str]
+
+    @property
+    def written_out(self) -> Mapping[str, str]:
+        """What an output may name as its view."""
+        return {**self.views, **self.streams}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,7 @@ def read_connectors(
 ) -> Connectors:
     """Check all connectors; settings that the cache knows to be right are not checked again."""
     found: list[Diagnostic] = []
-    directions = dict.fromkeys(relations.tables, Direction.INPUT) | dict.fromkeys(relations.views, Direction.OUTPUT)
+    directions = dict.fromkeys(relations.tables, Direction.INPUT) | dict.fromkeys(relations.written_out, Direction.OUTPUT)
     written = [_of_sql(declaration, given.texts, directions) for declaration in given.in_sql]
     for index, entry in enumerate(given.in_yaml if isinstance(given.in_yaml, list) else ()):
         connector = _of_yaml(entry, Below(given.yaml_places, ("spec", "connectors", index)), relations, found)
@@ -129,6 +135,8 @@ def _relation(
     if not isinstance(name, str):
         found.append(Diagnostic("C405", f"{kind}: expected a text, found {found_words(name)}", place))
         return "", direction
+    if kind == "view" and fold(name) in relations.streams:
+        return name, direction
     problem = unknown_relation(kind, name, relations, place, f"write {'view' if kind == 'table' else 'table'}: {name}")
     if problem is not None:
         found.append(problem)
@@ -140,15 +148,14 @@ def unknown_relation(
     kind: str, name: str, relations: RelationNames, place: Location | None, if_of_other_kind: str
 ) -> Diagnostic | None:
     """The problem with a name that YAML gives as a table's or a view's, if there is one. `if_of_other_kind` is the hint
-    for a name of the other kind."""
-    own, other = relations.tables, relations.views
-    if kind == "view":
-        own, other = other, own
+    for a name of another kind."""
+    by_kind = {"table": relations.tables, "view": relations.views, "stream": relations.streams}
+    own = by_kind.pop(kind)
     if fold(name) in own:
         return None
-    other_kind = "view" if kind == "table" else "table"
-    if fold(name) in other:
-        return Diagnostic("M127", f"{name!r} is a {other_kind}, not a {kind}", place, if_of_other_kind)
+    for other_kind, other in by_kind.items():
+        if fold(name) in other:
+            return Diagnostic("M127", f"{name!r} is a {other_kind}, not a {kind}", place, if_of_other_kind)
     suggestion = closest(name, own.values())
     hint = f"did you mean {suggestion!r}?" if suggestion else f"no SQL file of this pipeline declares that {kind}"
     return Diagnostic("M126", f"there is no {kind} {name!r}", place, hint)

@@ -26,10 +26,11 @@ from reconciler.base.declarations import (
     Pin,
     Retention,
     Settings,
+    StreamDeclaration,
 )
 from reconciler.base.diagnostics import Diagnostic, Location, errors_among, in_order
 from reconciler.base.names import bounded_suggestions, closest, fold
-from reconciler.project.manifest.check import SHUFFLE_PARTITIONS, part
+from reconciler.project.manifest.check import SHUFFLE_PARTITIONS, named_streams, part
 from reconciler.project.manifest.connectors import RelationNames, WrittenConnectors, read_connectors, unknown_relation
 from reconciler.project.manifest.document import Document, read_document
 from reconciler.project.manifest.functions import read_functions
@@ -92,10 +93,11 @@ def _read(folder: str, files: Mapping[str, str], variables: Mapping[str, str], c
     if not isinstance(value, Mapping):
         return ReadManifest(None, in_order(found))
     manifest, problems = _assembled(_Given(folder, files, variables, cache), value, document, read)
+    streams, has_all_streams = _streams(value, document)
     found += problems
     lost = [one for sql in read for one in errors_among(sql.diagnostics) if one.code not in _KEEPS_ITS_STATEMENT]
-    unsound = bool(path_problems) or bool(lost)
-    return ReadManifest(manifest, in_order(found), complete=not unsound)
+    unsound = bool(path_problems) or bool(lost) or not has_all_streams
+    return ReadManifest(replace(manifest, streams=streams), in_order(found), complete=not unsound)
 
 
 def _no_pipeline_file(folder: str, file: str, files: Mapping[str, str]) -> Diagnostic:
@@ -151,12 +153,25 @@ def _sql_files(folder: str, files: Mapping[str, str], value: Any, document: Docu
     return sorted(chosen), found
 
 
+def _streams(value: Any, document: Document) -> tuple[tuple[StreamDeclaration, ...], bool]:
+    """The streams, and whether these are all that were written."""
+    if not part(value, "spec", "streams"):
+        return (), True
+    from reconciler.project.manifest.streams import read_streams
+
+    return read_streams(value, document)
+
+
 def _assembled(
     given: _Given, value: Mapping[str, Any], document: Document, read: Sequence[SqlFile]
 ) -> tuple[Manifest, list[Diagnostic]]:
     tables = tuple(table for sql in read for table in sql.tables)
     views = tuple(view for sql in read for view in sql.views)
-    names = RelationNames({fold(table.name): table.name for table in tables}, {fold(view.name): view.name for view in views})
+    names = RelationNames(
+        {fold(table.name): table.name for table in tables},
+        {fold(view.name): view.name for view in views},
+        {fold(name): name for name, _ in named_streams(value)},
+    )
     found: list[Diagnostic] = []
     in_sql = [connector for sql in read for connector in sql.connectors]
     written = WrittenConnectors(in_sql, given.files, part(value, "spec", "connectors"), document)
@@ -168,6 +183,8 @@ def _assembled(
         for name in sorted(_mapping(value, "spec", f"{kind}s")):
             place = document.of_key(("spec", f"{kind}s", name))
             move = f"move it to spec.{'views' if kind == 'table' else 'tables'}"
+            if fold(name) in names.streams:
+                move = "move it to the stream's entry of spec.streams"
             problem = unknown_relation(kind, name, names, place, move)
             if problem is not None:
                 found.append(problem)
@@ -197,8 +214,7 @@ def _settings(folder: str, value: Mapping[str, Any]) -> Settings:
         spark[SHUFFLE_PARTITIONS] = str(partitions)
     descriptions = {
         fold(name): entry["description"]
-        for section in ("tables", "views")
-        for name, entry in sorted(_mapping(value, "spec", section).items())
+        for name, entry in _relations(value)
         if isinstance(entry, Mapping) and isinstance(entry.get("description"), str)
     }
     return Settings(
@@ -245,14 +261,18 @@ def _table_evolution(tables: Mapping[str, Any]) -> dict[str, Evolution]:
     return {name: evolution for name, evolution in sorted(found.items()) if evolution is not None}
 
 
+def _relations(value: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """What is said of tables, views and streams, by their names as written."""
+    of_sql = [sorted(_mapping(value, "spec", section).items()) for section in ("tables", "views")]
+    return [*of_sql[0], *of_sql[1], *named_streams(value)]
+
+
 def _protected(value: Mapping[str, Any]) -> tuple[str, ...]:
-    relations = [*_mapping(value, "spec", "tables").items(), *_mapping(value, "spec", "views").items()]
-    return tuple(sorted({fold(name) for name, entry in relations if part(entry, "protect") is True}))
+    return tuple(sorted({fold(name) for name, entry in _relations(value) if part(entry, "protect") is True}))
 
 
 def _used_by(value: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    relations = [*_mapping(value, "spec", "tables").items(), *_mapping(value, "spec", "views").items()]
-    found = {fold(name): part(entry, "used_by") for name, entry in relations}
+    found = {fold(name): part(entry, "used_by") for name, entry in _relations(value)}
     return {
         name: tuple(sorted({reader for reader in readers if isinstance(reader, str)}))
         for name, readers in sorted(found.items())
@@ -266,8 +286,8 @@ def _retention(value: Any) -> Retention:
 
 
 def _relation_retention(value: Mapping[str, Any]) -> dict[str, Retention]:
-    relations = [*_mapping(value, "spec", "tables").items(), *_mapping(value, "spec", "views").items()]
-    found = {fold(name): _retention(part(entry, "retention")) for name, entry in relations if part(entry, "retention")}
+    written = {fold(name): part(entry, "retention") for name, entry in _relations(value)}
+    found = {name: _retention(retention) for name, retention in written.items() if retention}
     return dict(sorted(found.items()))
 
 

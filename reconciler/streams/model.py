@@ -1,0 +1,185 @@
+"""Stateful transformations as values. Durations and watermarks are in microseconds.
+
+- **Event time** is a column of the input of type TIMESTAMP. A row without one (NULL) is late.
+- **The watermark** says how far event time has come: the greatest event time that a table had so far, less the delay. It is
+  moved at the end of a step, so all rows of a step meet the watermark that the step before left. Of several inputs, the
+  least one counts; while an input has no watermark yet, there is none.
+- **Order.** Rows are taken by key in the order of steps; within a step in the order of event time, and rows of equal event
+  time in the order of all their values. So nothing depends on the order of files.
+
+The rules are the seed's ("Streaming stateful transformations"); docs/streams.md says which of them the seed leaves open, and
+what was chosen.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Tumbling:
+    """Windows of a length that follow each other without a gap, counted from 1970: [start, start + size)."""
+
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hopping:
+    """Windows of a length, of which one begins after each `every`, counted from 1970. A row is in size / every of them."""
+
+    size: int
+    every: int
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Rows of a key between which no break in event time is longer than the gap. The window reaches from the first event
+    time to the last one plus the gap, both included."""
+
+    gap: int
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """The most recent rows of a key, so many at most. There is no end that a watermark could pass."""
+
+    rows: int
+
+
+Window: TypeAlias = Tumbling | Hopping | Session | Count
+
+
+@dataclass(frozen=True, slots=True)
+class CountTrigger:
+    """Fires for a key and window with each so-many-th row."""
+
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class WindowClose:
+    """Fires once, when the window closes: the watermark has passed its end and the allowed lateness."""
+
+
+@dataclass(frozen=True, slots=True)
+class AfterWatermark:
+    """Fires when the watermark passes the end of the window; before that with each so-many-th row (`early`), after it, while
+    the window is open, with each so-many-th late row (`late`)."""
+
+    early: CountTrigger | None = None
+    late: CountTrigger | None = None
+
+
+Trigger: TypeAlias = CountTrigger | WindowClose | AfterWatermark
+
+
+class Accumulation(StrEnum):
+    """What a window that fires again gives: all its rows so far, or those since it fired last."""
+
+    ACCUMULATING = "accumulating"
+    DISCARDING = "discarding"
+
+
+class Matches(StrEnum):
+    """Which cached rows of the other side a row is joined with: all of them, or the one with the latest event time."""
+
+    ALL = "all"
+    LATEST = "latest"
+
+
+Named: TypeAlias = tuple[str, str]
+"""A column that is given, and the expression or column that it is taken from."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssignWatermarks:
+    """Gives the rows of a table their event time: `event_time` is one of its columns, or an expression of Spark SQL over
+    them, which is then given as a column of that name in `column`. The watermark follows `delay` behind."""
+
+    input: str
+    event_time: str
+    column: str | None
+    delay: int
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateOverWindow:
+    """Aggregates of the rows of a key in a window. Gives the keys, `window_start`, `window_end` (not for count windows),
+    the aggregates, and `firing`: `early`, `on_time`, `late`, `close` or `count`.
+
+    `expiry` is of count windows alone: a key is forgotten once the watermark passes its last event time by so much.
+    """
+
+    input: str
+    keys: tuple[str, ...]
+    window: Window
+    aggregates: tuple[Named, ...]
+    trigger: Trigger
+    accumulation: Accumulation = Accumulation.ACCUMULATING
+    allowed_lateness: int = 0
+    expiry: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OuterCachingJoin:
+    """Rows of two inputs with equal keys, and event times that lie no further apart than the expiry. Each pair is given
+    once. A row that found nobody is given once, with NULLs for the other side, when it leaves the cache: the watermark has
+    passed its event time by the expiry. Gives the keys, then the other columns of both sides; of those that both have, each
+    as `<side's name>_<column>`."""
+
+    left: str
+    right: str
+    keys: tuple[str, ...]
+    expiry: int
+    matches: Matches = Matches.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class RunningAggregate:
+    """Each row of the input, with aggregates over all rows of its key up to it. A key is forgotten once the watermark passes
+    its last event time by the expiry."""
+
+    input: str
+    keys: tuple[str, ...]
+    aggregates: tuple[Named, ...]
+    expiry: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """Each row of the input once, when the watermark has passed its event time. A late row is given at once."""
+
+    input: str
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Deduplicate:
+    """The first row of each key. A key is forgotten once the watermark passes its last event time by the expiry."""
+
+    input: str
+    keys: tuple[str, ...]
+    expiry: int
+
+
+@dataclass(frozen=True, slots=True)
+class Previous:
+    """Each row of the input, with values of the row of its key that came `offset` rows before it (NULL where there is none).
+    A key is forgotten once the watermark passes its last event time by the expiry."""
+
+    input: str
+    keys: tuple[str, ...]
+    columns: tuple[Named, ...]
+    offset: int
+    expiry: int
+
+
+Stateful: TypeAlias = AggregateOverWindow | OuterCachingJoin | RunningAggregate | Sort | Deduplicate | Previous
+Transformation: TypeAlias = AssignWatermarks | Stateful
+
+
+def inputs_of(transformation: Transformation) -> tuple[str, ...]:
+    """The relations that a transformation reads, in order."""
+    if isinstance(transformation, OuterCachingJoin):
+        return (transformation.left, transformation.right)
+    return (transformation.input,)

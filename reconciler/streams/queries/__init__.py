@@ -1,0 +1,42 @@
+"""The SQL of a step of a stream. See the package.
+
+What is given names the relations that the SQL reads: of each input the rows that were added, and the state (None: there is
+none yet, it is the first step). `Moment` says which step it is, and the watermark before and after it as expressions of SQL
+(BIGINT, microseconds since 1970; NULL: none yet). With literals the SQL is that of one step; with the whole tables as added
+rows, no state and the watermark as a subquery, it is the stream's definition, from which it is bootstrapped.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+NO_WATERMARK: Final = "CAST(NULL AS BIGINT)"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What a stream reads: under which name its SQL finds the rows, their columns in order with their types (None: not
+    known), and which of them has the event time."""
+
+    name: str
+    columns: tuple[tuple[str, str | None], ...]
+    event_time: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Which step it is, and the watermark before and after it, as SQL."""
+
+    step: int
+    before: str = NO_WATERMARK
+    after: str = NO_WATERMARK
+
+
+@dataclass(frozen=True, slots=True)
+class StreamQueries:
+    """`output` gives the rows that are emitted, `state` the rows that are remembered, `late` one row with the number of
+    added rows that came too late (`late`, BIGINT). `event_time` is the column of the output that has its event time."""
+
+    output: str
+    state: str
+    late: str
+    event_time: str

@@ -1,0 +1,129 @@
+"""What the queries of all transformations are put together from.
+
+- Columns that a query adds to the rows have names that begin with `__`; so have its common table expressions. No column and
+  no relation of a pipeline may be called so.
+- `__t` is a row's event time in microseconds since 1970 (BIGINT), `__new` says whether the row came in this step.
+- Where the order of rows matters, they are ordered by the step that they came in, then by event time, then by the values of
+  all columns in turn, NULL before all others. A type that has no order of its own goes by its text. Rows that are equal in
+  all of that can be taken for one another.
+- A watermark that is NULL has passed nothing.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from reconciler.base.names import fold
+from reconciler.streams.queries import Input, Moment
+
+EVENT_TIME: Final = "event_time"
+TIME: Final = "`__t`"
+NEW: Final = "`__new`"
+
+_BEFORE_ALL_TIMES: Final = -9_000_000_000_000_000_000
+_WITHOUT_ORDER: Final = re.compile(r"\bMAP\s*<|\bVARIANT\b")
+
+
+def quoted(name: str) -> str:
+    """A name as an identifier of Spark SQL."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def literal(text: str) -> str:
+    """A text as a literal of Spark SQL."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def listed(expressions: Iterable[str]) -> str:
+    return ", ".join(expressions)
+
+
+def names_of(source: Input) -> list[str]:
+    """The columns of an input, quoted."""
+    return [quoted(name) for name, _ in source.columns]
+
+
+def keys_in(source: Input, keys: Iterable[str]) -> list[str]:
+    """The keys as the input spells them, quoted."""
+    spelled = {fold(name): name for name, _ in source.columns}
+    return [quoted(spelled.get(fold(key), key)) for key in keys]
+
+
+def watermark(text: str) -> str:
+    """A watermark that can be compared with: before all times where it is NULL."""
+    return f"COALESCE({text}, {_BEFORE_ALL_TIMES})"
+
+
+def before(moment: Moment) -> str:
+    return watermark(moment.before)
+
+
+def after(moment: Moment) -> str:
+    return watermark(moment.after)
+
+
+def micros(source: Input) -> str:
+    """The event time of an input's rows in microseconds."""
+    return f"unix_micros({quoted(source.event_time)})"
+
+
+def order_of(source: Input) -> list[str]:
+    """What orders rows of equal event time."""
+    return [ordering(quoted(name), kind) for name, kind in source.columns]
+
+
+def ordering(expression: str, kind: str | None) -> str:
+    """What orders the values of an expression of that type (None: not known)."""
+    if kind is None or kind.upper().startswith("INTERVAL"):
+        return f"CAST({expression} AS STRING)"
+    return f"to_json({expression})" if _WITHOUT_ORDER.search(kind.upper()) else expression
+
+
+def partition(keys: Sequence[str], *more: str) -> str:
+    """The rows of a key, as a window of Spark SQL begins."""
+    return f"PARTITION BY {listed([*keys, *more])}"
+
+
+def within(times: str, moment: Moment, expiry: int) -> str:
+    """The condition that an event time is no earlier than the watermark before the step less the expiry. Not so for NULL."""
+    return f"{times} + {expiry} >= {before(moment)}"
+
+
+def late_beyond(source: Input, moment: Moment, expiry: int) -> str:
+    """The number of added rows that are earlier than that, or have no event time."""
+    in_time = within(micros(source), moment, expiry)
+    return f"SELECT COUNT(*) AS `late`\nFROM {quoted(source.name)}\nWHERE NOT COALESCE({in_time}, FALSE)"
+
+
+def least_multiple(expression: str, of: int) -> str:
+    """The least multiple that is not less than the expression."""
+    return f"({expression} + pmod(-({expression}), {of}))"
+
+
+def greatest_multiple(expression: str, of: int) -> str:
+    """The greatest multiple that is not greater than the expression."""
+    return f"({expression} - pmod({expression}, {of}))"
+
+
+def query(parts: Sequence[tuple[str, str]], last: str) -> str:
+    """A query with common table expressions, each by its name (not quoted)."""
+    if not parts:
+        return last
+    # Texts are not indented: lines may end within a literal of an expression that the pipeline declares.
+    return "WITH " + ",\n".join(f"{quoted(name)} AS (\n{text}\n)" for name, text in parts) + "\n" + last
+
+
+def together(*texts: str | None) -> str:
+    """The rows of all these queries. None: there is no such."""
+    return "\nUNION ALL\n".join(text for text in texts if text is not None)
+
+
+def written(expression: str) -> str:
+    """An expression that the pipeline declares, as it may stand before more text."""
+    return f"{expression}\n" if "--" in expression else expression
+
+
+def relation_alias(relation: str) -> str:
+    """The name by which expressions over the columns of a relation may call it."""
+    return quoted(relation.rpartition(".")[2].partition("@")[0])

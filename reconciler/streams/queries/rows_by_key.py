@@ -1,0 +1,66 @@
+"""The rows of keys that are remembered until they expire, counted off in order.
+
+The state that these queries read has rows in the order of `__count`, with `__last`, the last event time that their key had
+in microseconds. What comes is counted on from there.
+"""
+
+from collections.abc import Sequence
+
+from reconciler.streams.queries import Input, Moment
+from reconciler.streams.queries.parts import (
+    NEW,
+    TIME,
+    listed,
+    micros,
+    order_of,
+    partition,
+    quoted,
+    relation_alias,
+    together,
+    within,
+)
+
+COUNT = "`__count`"
+KNOWN = "`__known`"
+TOTAL = "`__total`"
+LAST = "`__last`"
+
+
+def counted_rows(
+    source: Input,
+    relation: str,
+    keys: Sequence[str],
+    names: Sequence[str],
+    came: Sequence[str],
+    known: Sequence[str],
+    state: str | None,
+    moment: Moment,
+    expiry: int,
+) -> list[tuple[str, str]]:
+    """The parts of a query of which the last, `__counted`, has the remembered rows and those that came in time: the columns
+    `names` (`came` gives them of what came, `known` of the state), whether they are new, their count, that of the last
+    remembered row of their key (0: none) and of its last row, and the last event time of the key. Expressions may call the
+    input by the name of the relation."""
+    added = (
+        f"SELECT {listed(came)}, TRUE AS {NEW}, {micros(source)} AS {TIME}, "
+        f"ROW_NUMBER() OVER ({partition(keys)} ORDER BY {listed([micros(source), *order_of(source)])}) AS {COUNT}\n"
+        f"FROM {quoted(source.name)} AS {relation_alias(relation)}\nWHERE {within(micros(source), moment, expiry)}"
+    )
+    remembered = state and (f"SELECT {listed(known)}, FALSE AS {NEW}, {LAST} AS {TIME}, {COUNT}\nFROM {quoted(state)}")
+    window = partition(keys)
+    counts = [
+        f"COALESCE(MAX(CASE WHEN NOT {NEW} THEN {COUNT} END) OVER ({window}), 0) AS {KNOWN}",
+        f"MAX({TIME}) OVER ({window}) AS {LAST}",
+    ]
+    placed = f"SELECT {listed([*names, NEW, TIME, COUNT, *counts])}\nFROM `__rows`"
+    count = f"CAST(CASE WHEN {NEW} THEN {KNOWN} + {COUNT} ELSE {COUNT} END AS BIGINT)"
+    numbered = f"SELECT {listed([*names, NEW, LAST, KNOWN])}, {count} AS {COUNT}\nFROM `__placed`"
+    counted = (
+        f"SELECT {listed([*names, NEW, LAST, KNOWN, COUNT])}, MAX({COUNT}) OVER ({window}) AS {TOTAL}\nFROM `__numbered`"
+    )
+    return [
+        ("__rows", together(remembered, added)),
+        ("__placed", placed),
+        ("__numbered", numbered),
+        ("__counted", counted),
+    ]

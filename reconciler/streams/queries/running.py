@@ -1,0 +1,76 @@
+"""Each row of a stream, with aggregates over all rows of its key up to it.
+
+- A key is forgotten at the end of a step, when the watermark has passed its last event time by more than the expiry. Its
+  aggregates begin anew.
+- A row is late when its event time is earlier than the watermark before the step less the expiry, or when it has none. It is
+  dropped.
+- Which aggregates there are, `running_forms` says.
+
+The state has a row for each key: the keys, `__value_<name>` for each aggregate (of an average `__value_<name>_sum` and
+`__value_<name>_count`), and `__last`, the last event time of the key in microseconds.
+"""
+
+from reconciler.streams.model import RunningAggregate
+from reconciler.streams.queries import Input, Moment, StreamQueries
+from reconciler.streams.queries.parts import (
+    NEW,
+    TIME,
+    after,
+    keys_in,
+    late_beyond,
+    listed,
+    micros,
+    names_of,
+    order_of,
+    partition,
+    query,
+    quoted,
+    relation_alias,
+    together,
+    within,
+)
+from reconciler.streams.queries.rows_by_key import LAST
+from reconciler.streams.queries.running_forms import running_form
+
+
+def running_queries(transformation: RunningAggregate, source: Input, state: str | None, moment: Moment) -> StreamQueries:
+    """The queries of a step."""
+    keys, columns, expiry = keys_in(source, transformation.keys), names_of(source), transformation.expiry
+    forms = [(name, running_form(expression, source.columns)) for name, expression in transformation.aggregates]
+    kept = {(name, one.suffix): quoted(f"__value_{name}{one.suffix}") for name, form in forms for one in form.kept}
+    values = list(kept.values())
+    of_rows = [f"{one.of_row} AS {kept[name, one.suffix]}" for name, form in forms for one in form.kept]
+    known = [one if one in keys else f"NULL AS {one}" for one in columns]
+    rows = together(
+        state and f"SELECT {listed([*known, *values])}, FALSE AS {NEW}, {LAST} AS {TIME}\nFROM {quoted(state)}",
+        f"SELECT {listed([*columns, *of_rows])}, TRUE AS {NEW}, {micros(source)} AS {TIME}\n"
+        f"FROM {quoted(source.name)} AS {relation_alias(transformation.input)}\n"
+        f"WHERE {within(micros(source), moment, expiry)}",
+    )
+    order = listed([NEW, TIME, *order_of(source)])
+    over = f"OVER ({partition(keys)} ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+    combined = [
+        f"{one.combine(kept[name, one.suffix], over)} AS {kept[name, one.suffix]}"
+        for name, form in forms
+        for one in form.kept
+    ]
+    counted = [
+        f"ROW_NUMBER() OVER ({partition(keys)} ORDER BY {order}) AS `__place`",
+        f"COUNT(*) OVER ({partition(keys)}) AS `__total`",
+        f"MAX({TIME}) OVER ({partition(keys)}) AS {LAST}",
+    ]
+    parts = [
+        ("__rows", rows),
+        ("__running", f"SELECT {listed([*columns, NEW, *combined, *counted])}\nFROM `__rows`"),
+    ]
+    results = [f"{form.result([kept[name, one.suffix] for one in form.kept])} AS {quoted(name)}" for name, form in forms]
+    return StreamQueries(
+        query(parts, f"SELECT {listed([*columns, *results])}\nFROM `__running`\nWHERE {NEW}"),
+        query(
+            parts,
+            f"SELECT {listed([*keys, *values, LAST])}\nFROM `__running`\n"
+            f"WHERE `__place` = `__total` AND {LAST} + {expiry} >= {after(moment)}",
+        ),
+        late_beyond(source, moment, expiry),
+        source.event_time,
+    )

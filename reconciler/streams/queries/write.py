@@ -1,0 +1,56 @@
+"""The queries of a step of any transformation. Each has a module of its own, whose description says what it gives and keeps.
+
+All texts are made of their arguments alone, name each column, and are ordinary Spark SQL. With the whole inputs as added
+rows, no state, and as watermark after the step a query of one number, `output` is the definition of the stream.
+"""
+
+from typing import assert_never
+
+from reconciler.streams.model import (
+    AggregateOverWindow,
+    Count,
+    Deduplicate,
+    Hopping,
+    OuterCachingJoin,
+    Previous,
+    RunningAggregate,
+    Session,
+    Sort,
+    Stateful,
+    Tumbling,
+)
+from reconciler.streams.queries import Input, Moment, StreamQueries
+from reconciler.streams.queries.caching_join import join_queries
+from reconciler.streams.queries.count_windows import count_window_queries
+from reconciler.streams.queries.deduplicate import deduplicate_queries
+from reconciler.streams.queries.previous import previous_queries
+from reconciler.streams.queries.running import running_queries
+from reconciler.streams.queries.sessions import session_queries
+from reconciler.streams.queries.sorted_rows import sort_queries
+from reconciler.streams.queries.time_windows import time_window_queries
+
+
+def stream_queries(transformation: Stateful, inputs: tuple[Input, ...], state: str | None, moment: Moment) -> StreamQueries:
+    """The queries of a step of a transformation over its inputs, in their order. `state` is the name of the relation that
+    has what `state` of the step before gave; None: nothing is remembered."""
+    match transformation:
+        case AggregateOverWindow(window=Tumbling() | Hopping() as window):
+            return time_window_queries(transformation, window, inputs[0], state, moment)
+        case AggregateOverWindow(window=Session() as window):
+            return session_queries(transformation, window, inputs[0], state, moment)
+        case AggregateOverWindow(window=Count() as window):
+            return count_window_queries(transformation, window, inputs[0], state, moment)
+        case OuterCachingJoin():
+            return join_queries(transformation, inputs, state, moment)
+        case RunningAggregate():
+            return running_queries(transformation, inputs[0], state, moment)
+        case Sort():
+            return sort_queries(transformation, inputs[0], state, moment)
+        case Deduplicate():
+            return deduplicate_queries(transformation, inputs[0], state, moment)
+        case Previous():
+            return previous_queries(transformation, inputs[0], state, moment)
+        case AggregateOverWindow():
+            raise TypeError(f"no window: {transformation.window!r}")
+        case _:
+            assert_never(transformation)
