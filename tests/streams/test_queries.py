@@ -1,0 +1,130 @@
+"""The texts of the queries: what is true of each, without Spark."""
+
+import re
+from dataclasses import replace
+
+import pytest
+import sqlglot
+
+from reconciler.streams.model import (
+    AfterWatermark,
+    AggregateOverWindow,
+    OuterCachingJoin,
+    Previous,
+    RunningAggregate,
+    Session,
+    Stateful,
+    Tumbling,
+    WindowClose,
+    inputs_of,
+)
+from reconciler.streams.queries import Input, Moment
+from reconciler.streams.queries.parts import ordering
+from reconciler.streams.queries.write import stream_queries
+from tests.streams.histories import by_key, over_windows
+from tests.streams.on_spark import COLUMNS, inputs_for
+
+ALL = [*by_key(), *over_windows()]
+NOW = Moment(7, "(SELECT MAX(`before`) FROM `watermarks`)", "2000")
+OF_CHANCE = re.compile(
+    r"\b(?:rand|randn|uuid|now|current_\w+|monotonically_increasing_id|spark_partition_id)\b", re.IGNORECASE
+)
+
+
+def texts(of: Stateful, state: str | None = "remembered", moment: Moment = NOW) -> tuple[str, str, str]:
+    queries = stream_queries(of, inputs_for(of), state, moment)
+    return queries.output, queries.state, queries.late
+
+
+@pytest.mark.parametrize("state", [None, "remembered"])
+def test_all_texts_can_be_read_and_name_their_columns(state: str | None) -> None:
+    for of in ALL:
+        for text in texts(of, state):
+            tree = sqlglot.parse_one(text, dialect="spark")
+            assert not list(tree.find_all(sqlglot.exp.Star)) or "count(*)" in text.lower()
+            assert not re.search(r"SELECT\s+\*|,\s*\*\s*(?:,|FROM)", text)
+            assert OF_CHANCE.search(text) is None
+        assert texts(of, state) == texts(of, state)
+
+
+def test_the_state_is_read_only_where_there_is_one() -> None:
+    for of in ALL:
+        output, state, _ = texts(of)
+        assert "`remembered`" in output
+        assert "`remembered`" in state
+        assert not any("remembered" in text for text in texts(of, None))
+
+
+def test_all_inputs_are_read() -> None:
+    for of in ALL:
+        for text in texts(of):
+            assert all(f"`{name}`" in text for name in inputs_of(of))
+
+
+def test_names_are_quoted_and_keys_spelled_as_in_the_input() -> None:
+    columns = (("Select", "INT"), ("a`b", "STRING"), ("when", "TIMESTAMP"), ("from", None))
+    source = Input("group by", columns, "when")
+    of = RunningAggregate("group by", ("sELECT", "A`B"), (("order", "count(*)"),), 5)
+    queries = stream_queries(of, (source,), "last state", NOW)
+    for text in (queries.output, queries.state):
+        assert "PARTITION BY `Select`, `a``b`" in text
+        assert "FROM `group by`" in text
+        assert "FROM `last state`" in text
+        sqlglot.parse_one(text, dialect="spark")
+    assert queries.event_time == "when"
+
+
+def test_event_times_of_what_is_given() -> None:
+    for of in ALL:
+        given = stream_queries(of, inputs_for(of), None, NOW).event_time
+        assert given == ("event_time" if isinstance(of, AggregateOverWindow | OuterCachingJoin) else "ts")
+
+
+def test_what_both_sides_of_a_join_have_is_called_after_them() -> None:
+    left = Input("orders", (("k", "INT"), ("ts", "TIMESTAMP"), ("price", "INT"), ("event_time", "TIMESTAMP")), "ts")
+    right = Input("payments", (("k", "INT"), ("TS", "TIMESTAMP"), ("paid", "INT")), "TS")
+    join = OuterCachingJoin("orders", "payments", ("k",), 5)
+    tree = sqlglot.parse_one(stream_queries(join, (left, right), None, NOW).output, dialect="spark")
+    names = ["k", "orders_ts", "price", "orders_event_time", "payments_TS", "paid", "event_time"]
+    assert tree.named_selects == names
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("INT", "`c`"),
+        ("STRUCT<a:INT>", "`c`"),
+        ("ARRAY<STRING>", "`c`"),
+        ("MAP<STRING,INT>", "to_json(`c`)"),
+        ("ARRAY<MAP<STRING,INT>>", "to_json(`c`)"),
+        ("VARIANT", "to_json(`c`)"),
+        ("struct<a:variant>", "to_json(`c`)"),
+        ("INTERVAL", "CAST(`c` AS STRING)"),
+        (None, "CAST(`c` AS STRING)"),
+    ],
+)
+def test_order_of_types(kind: str | None, text: str) -> None:
+    assert ordering("`c`", kind) == text
+
+
+def test_a_comment_in_an_expression_ends_with_its_line() -> None:
+    aggregates = (("n", "count(*) -- all"), ("s", "sum(v)"))
+    for of in (
+        AggregateOverWindow("readings", ("k",), Tumbling(10), aggregates, WindowClose()),
+        AggregateOverWindow("readings", ("k",), Session(10), aggregates, AfterWatermark()),
+        RunningAggregate("readings", ("k",), (("n", "count(v -- all\n)"),), 5),
+        Previous("readings", ("k",), (("p", "v -- the value"),), 1, 5),
+    ):
+        for text in texts(of):
+            sqlglot.parse_one(text, dialect="spark")
+        assert "\n" in texts(of)[0]
+
+
+def test_states_do_not_depend_on_triggers() -> None:
+    """What a stream remembers can be read on when its trigger, accumulation or aggregates change."""
+    for of in over_windows():
+        assert isinstance(of, AggregateOverWindow)
+        if isinstance(of.window, Tumbling):
+            other = replace(of, trigger=WindowClose(), aggregates=(("other", "max(v)"),))
+            assert texts(of)[1] == texts(other)[1]
+    assert len(COLUMNS) == 4

@@ -1,0 +1,139 @@
+"""What the SQL of streams gives on Spark is what the reference model gives: random histories, each step of each.
+
+Each key of a run has a history of its own; a run of one transformation has as many as are asked for. The slow suite takes
+more than 10,000, of all transformations.
+"""
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+
+from reconciler.engine.protocol import Engine
+from reconciler.streams.model import (
+    Accumulation,
+    AfterWatermark,
+    AggregateOverWindow,
+    Count,
+    CountTrigger,
+    Hopping,
+    Matches,
+    OuterCachingJoin,
+    Session,
+    Stateful,
+    Tumbling,
+    Window,
+    WindowClose,
+)
+from tests.cells import mostly_slow
+from tests.engine.engines import session_of
+from tests.streams import golden
+from tests.streams.histories import AGGREGATES, KEYS, by_key, over_windows, random_steps
+from tests.streams.on_spark import definition_on_spark, quiet_session, step_on_spark
+from tests.streams.reference import Row, machine
+
+EARLY_AND_LATE = AfterWatermark(early=CountTrigger(3), late=CountTrigger(2))
+QUICK = (
+    AggregateOverWindow("readings", KEYS, Tumbling(10), AGGREGATES, EARLY_AND_LATE, Accumulation.DISCARDING, 7),
+    AggregateOverWindow("readings", KEYS, Hopping(10, 4), AGGREGATES, EARLY_AND_LATE, Accumulation.ACCUMULATING, 7),
+    AggregateOverWindow("readings", KEYS, Session(4), AGGREGATES, EARLY_AND_LATE, Accumulation.DISCARDING, 7),
+    AggregateOverWindow("readings", KEYS, Count(3), AGGREGATES, CountTrigger(2), Accumulation.DISCARDING, expiry=12),
+    OuterCachingJoin("readings", "alarms", KEYS, 0, Matches.ALL),
+    OuterCachingJoin("readings", "alarms", KEYS, 6, Matches.LATEST),
+    *(of for of in by_key() if not isinstance(of, OuterCachingJoin)),
+)
+QUICK_CASES = (
+    "hopping_early_lateness_discarding",
+    "running_hot_readings_per_day",
+    "session_early_and_late_lateness_discarding",
+    "tumbling_late_lateness_discarding",
+)
+ALL = [*by_key(), *over_windows()]
+HISTORIES = 10_000 // len(ALL) + 1
+
+
+@pytest.fixture(scope="module")
+def session(spark_engine: Engine) -> Any:
+    return quiet_session(session_of(spark_engine))
+
+
+def require_no_difference(session: Any, of: Stateful, seed: int, histories: int, steps: int = 5) -> int:
+    """All steps of random histories, on Spark and one row at a time. How many rows were given."""
+    given = random_steps(of, seed, histories, steps)
+    expected, before, types, number = machine(of), None, None, 0
+    for step, (rows, after) in enumerate(zip(given.rows, given.watermarks, strict=True), 1):
+        found, wanted = step_on_spark(session, of, rows, step, before, after), expected.step(rows, before, after)
+        what = f"{of}\nseed {seed}, step {step}, watermark {before} -> {after}"
+        require_same_rows(found.rows, wanted.rows, what)
+        assert found.late == wanted.late, what
+        assert found.remembered == expected.remembered(), what
+        assert types is None or found.types == types, what
+        types, before = found.types, after
+        number += len(found.rows)
+    return number
+
+
+def require_same_rows(found: list[tuple[Any, ...]], wanted: list[tuple[Any, ...]], what: str) -> None:
+    missing, more = Counter(wanted) - Counter(found), Counter(found) - Counter(wanted)
+    if missing or more:
+        raise AssertionError(f"{what}\nmissing {sorted(missing, key=repr)[:5]}\ntoo much {sorted(more, key=repr)[:5]}")
+
+
+@pytest.mark.parametrize("of", QUICK, ids=str)
+def test_some_random_histories(session: Any, of: Stateful) -> None:
+    assert require_no_difference(session, of, seed=2, histories=80, steps=3) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", range(len(ALL)), ids=lambda place: str(ALL[place]))
+def test_random_histories(session: Any, place: int) -> None:
+    assert require_no_difference(session, ALL[place], seed=1000 + place, histories=HISTORIES) > 0
+
+
+@pytest.mark.parametrize("name", mostly_slow(golden.names(), *QUICK_CASES))
+def test_cases(session: Any, name: str) -> None:
+    case, before = golden.case(name), None
+    for number, step in enumerate(case.steps, 1):
+        found = step_on_spark(session, case.of, step.inputs, number, before, step.watermark, case.columns)
+        require_same_rows(found.rows, step.gives, f"{name}, step {number}")
+        assert found.late == step.late
+        before = step.watermark
+
+
+def rows_in_time(random: Random, histories: int, delay: int, length: int) -> list[Row]:
+    """Rows in the order in which they come, none of which is further behind those before it than the delay."""
+    return [
+        {"h": history, "k": random.choice("ab"), "ts": time + random.randint(0, delay), "v": random.randint(0, 4)}
+        for time in range(length)
+        for history in range(histories)
+        if random.random() < 0.6
+    ]
+
+
+def split(random: Random, rows: list[Row], steps: int) -> list[list[Row]]:
+    at = sorted(random.sample(range(1, len(rows)), steps - 1))
+    return [rows[start:end] for start, end in zip([0, *at], [*at, len(rows)], strict=True)]
+
+
+@pytest.mark.parametrize("lateness", mostly_slow([0, 7], 0))
+@pytest.mark.parametrize("window", mostly_slow([Tumbling(10), Hopping(10, 4), Session(2)], Session(2)), ids=str)
+def test_closed_windows_do_not_depend_on_steps(session: Any, window: Window, lateness: int) -> None:
+    of = AggregateOverWindow("readings", KEYS, window, AGGREGATES, WindowClose(), allowed_lateness=lateness)
+    random, delay = Random(5), 6
+    rows = rows_in_time(random, histories=20, delay=delay, length=30)
+    last = max(row["ts"] for row in rows) - delay
+    closed = []
+    for steps in (2, 5):
+        given, before, now = [], None, -1000
+        for number, came in enumerate(split(random, rows, steps), 1):
+            now = max(now, *(row["ts"] - delay for row in came))
+            step = step_on_spark(session, of, [came], number, before, now)
+            assert step.late == 0
+            given += step.rows
+            before = now
+        assert now == last
+        closed.append(given)
+    require_same_rows(closed[1], closed[0], "in 5 steps, and in 2")
+    require_same_rows(definition_on_spark(session, of, [rows], last), closed[0], "the definition, and in 2 steps")
+    assert closed[0]
