@@ -114,6 +114,16 @@ class QueryChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamChanged:
+    """A stream's definition changed. `settings` are those that differ, by their paths (`window.tumbling`), each with what
+    was written and what is (None: nothing), sorted. `goes_on`: the rows that it gave stay, and what it remembers serves the
+    new definition; else both are computed anew, from the rows of its table."""
+
+    settings: tuple[tuple[str, str | None, str | None], ...]
+    goes_on: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnNamesChanged:
     """The list of names after a view's name changed."""
 
@@ -216,6 +226,7 @@ TableCause: TypeAlias = (
 )
 ViewCause: TypeAlias = (
     QueryChanged
+    | StreamChanged
     | ColumnNamesChanged
     | WrittenNamesChanged
     | KindChanged

@@ -22,7 +22,7 @@ Beyond the seed:
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from reconciler.base.declarations import RelationKind
+from reconciler.base.declarations import RelationKind, ViewKind
 from reconciler.base.names import fold
 from reconciler.diff.causes import (
     ColumnNamesChanged,
@@ -31,6 +31,7 @@ from reconciler.diff.causes import (
     ReadsChanged,
     RelationRenamed,
     SettingsChanged,
+    StreamChanged,
     ViewCause,
     WrittenNamesChanged,
 )
@@ -76,7 +77,7 @@ def compare(applied: Snapshot, desired: Snapshot, foreign: Mapping[str, ForeignC
     }
     local_changes = [change for key, change in found.changes.items() if _is_local(after, key)]
     local_changes += [
-        RelationChange(Action.REMOVED, RelationKind.VIEW, before.views[key].name)
+        RelationChange(Action.REMOVED, before.views[key].relation_kind, before.views[key].name)
         for key, action in local_views.items()
         if action is Action.REMOVED
     ]
@@ -156,7 +157,7 @@ def _compare_relations(
         own = before.views.get(renames.applied_key(key)) if known is None else None
         if own is not None:
             # A version that was kept up to date, and is read now as it was when it was active last.
-            found.changes[key] = RelationChange(Action.REMOVED, RelationKind.VIEW, own.name)
+            found.changes[key] = RelationChange(Action.REMOVED, own.relation_kind, own.name)
             found.extents[key] = ANY_ROW
         if known is not None and known.meaning != relation.meaning:
             change = foreign.get(key) or unknown_change(relation)
@@ -202,7 +203,7 @@ def _compare_view(
     view = after.views[key]
     old = before.views.get(renames.applied_key(key))
     if old is None:
-        found.changes[key] = RelationChange(Action.ADDED, RelationKind.VIEW, view.name)
+        found.changes[key] = RelationChange(Action.ADDED, view.relation_kind, view.name)
         found.extents[key] = ANY_ROW
         return
     if may_be_respelled(old, view, renames) or (
@@ -221,6 +222,10 @@ def _compare_view(
         has_same_text=bool(upstream) and has_the_same_text(old, view, before, after),
     )
     reads, spared, any_row = read_causes(reader, after, found)
+    if reads and view.kind is ViewKind.STREAM:
+        # Nobody wrote its query: where its definition says what it said, it follows what the stream reads.
+        own = tuple(one for one in own if not isinstance(one, QueryChanged))
+        any_row = True
     causes: tuple[ViewCause, ...] = (*own, *reads)
     is_computed = any(not isinstance(cause, RelationRenamed) for cause in causes)
     if key in found.respelled and old.is_stored and view.is_stored and not is_computed:
@@ -230,12 +235,15 @@ def _compare_view(
     if not causes:
         found.spared += spared
         return
-    computed = [cause for cause in causes if not isinstance(cause, RelationRenamed)]
+    computed = [cause for cause in causes if not _keeps_rows(cause)]
     extent = ANY_ROW if any_row else union(own_extent(own, spelling), flow(view, upstream))
     if reads:
         extent = union(extent, reshaped(old, view))
     if old.column_names != view.column_names and _places(old, view) != _places(view, old):
         extent = union(extent, OnlyColumns(frozenset(), reordered=True))
+    if computed and view.kind is ViewKind.STREAM:
+        # What it gives depends on the steps in which rows came.
+        extent = ANY_ROW
     if computed and (old.is_stored or view.is_stored):
         again = unrepeatable(view.lineage)
         if isinstance(extent, OnlyColumns) and isinstance(again, OnlyColumns):
@@ -246,10 +254,15 @@ def _compare_view(
     if old.is_local is not view.is_local:
         # To who reads from outside, a view that becomes LOCAL is gone, and one that ceases to be LOCAL is new. To the views
         # that read it, it is what it was.
-        found.changes[key] = RelationChange(Action.ADDED, RelationKind.VIEW, view.name)
+        found.changes[key] = RelationChange(Action.ADDED, view.relation_kind, view.name)
     else:
-        found.changes[key] = RelationChange(Action.MODIFIED, RelationKind.VIEW, view.name, causes, fate, renamed_from)
+        found.changes[key] = RelationChange(Action.MODIFIED, view.relation_kind, view.name, causes, fate, renamed_from)
     found.extents[key] = extent
+
+
+def _keeps_rows(cause: ViewCause) -> bool:
+    """Whether a view's rows stay as they are for all that this cause says."""
+    return isinstance(cause, RelationRenamed) or (isinstance(cause, StreamChanged) and cause.goes_on)
 
 
 _OF_THE_TEXT = (QueryChanged, ColumnNamesChanged)
@@ -271,7 +284,7 @@ def _removal(key: str, before: Program, after: Program, successor: str | None) -
     goes_on = successor is not None and successor in after.views and not _is_local(after, successor)
     if view.is_local or goes_on:
         return None
-    return RelationChange(Action.REMOVED, RelationKind.VIEW, view.name)
+    return RelationChange(Action.REMOVED, view.relation_kind, view.name)
 
 
 def _is_local(program: Program, key: str) -> bool:

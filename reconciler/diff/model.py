@@ -170,15 +170,15 @@ def names_of(diff: Diff, action: Action, kind: RelationKind) -> tuple[str, ...]:
 
 
 def approval_diff(diff: Diff) -> JsonObject:
-    """The seed's diff object, member for member (`deployment_runtime_status_details`). Functions and safeguards, which the
-    seed does not know there, stand in it where any changed: it is empty only where nothing has to be approved."""
+    """The seed's diff object, member for member (`deployment_runtime_status_details`). Streams, functions and safeguards,
+    which the seed does not know there, stand in it where any changed: it is empty only where nothing has to be approved."""
 
     def connectors(action: Action, direction: Direction) -> list[str]:
         return sorted(c.name for c in diff.connectors if c.action is action and c.direction is direction)
 
-    program = {
-        f"{action.value}_{kind.value}s": list(names_of(diff, action, kind)) for kind in RelationKind for action in Action
-    }
+    has_streams = any(change.kind is RelationKind.STREAM for change in diff.relations)
+    kinds = [kind for kind in RelationKind if kind is not RelationKind.STREAM or has_streams]
+    program = {f"{action.value}_{kind.value}s": list(names_of(diff, action, kind)) for kind in kinds for action in Action}
     found: dict[str, object] = {
         f"{action.value}_{direction.value}_connectors": connectors(action, direction)
         for action in Action

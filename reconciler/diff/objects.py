@@ -13,6 +13,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from reconciler.base.declarations import RelationKind
 from reconciler.base.names import fold, is_version
 from reconciler.diff.causes import (
     Cause,
@@ -22,6 +23,7 @@ from reconciler.diff.causes import (
     QueryChanged,
     RelationRenamed,
     SettingsChanged,
+    StreamChanged,
     WrittenNamesChanged,
 )
 from reconciler.diff.model import Action, Diff, RelationChange
@@ -31,7 +33,15 @@ from reconciler.project.snapshot.functions import closures
 from reconciler.project.snapshot.objects import object_key, object_keys
 from reconciler.sql.spelling import Spelling
 
-_OF_A_VIEW = (QueryChanged, ColumnNamesChanged, WrittenNamesChanged, KindChanged, SettingsChanged, FunctionChanged)
+_OF_A_VIEW = (
+    QueryChanged,
+    StreamChanged,
+    ColumnNamesChanged,
+    WrittenNamesChanged,
+    KindChanged,
+    SettingsChanged,
+    FunctionChanged,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,7 @@ def changed_objects(applied: Program | None, desired: Program | None, diff: Diff
     changes = [one for one in (*diff.relations, *diff.local_changes) if not is_version(one.name)]
     renamed = dict(
         sorted(
-            (object_key(change.kind.value, change.name), object_key(change.kind.value, change.renamed_from))
+            (_object_key(change, change.name), _object_key(change, change.renamed_from))
             for change in changes
             if change.renamed_from is not None
         )
@@ -61,13 +71,18 @@ def changed_objects(applied: Program | None, desired: Program | None, diff: Diff
     redefined = {key for key in after if renamed.get(key, key) not in before}
     redefined |= {object_key("function", key) for key in _changed_functions(applied, desired, diff)}
     redefined |= {
-        object_key(change.kind.value, change.name)
+        _object_key(change, change.name)
         for change in changes
         if change.action is not Action.REMOVED and _is_redefined(change, applied, desired)
     }
     redefined |= _following(renamed, applied, desired, after)
     kept = {renamed.get(key, key) for key in after}
     return ObjectChanges(tuple(sorted(redefined)), renamed, tuple(sorted(before - kept)))
+
+
+def _object_key(change: RelationChange, name: str) -> str:
+    """What has versions is a table or a view: a stream is a view there."""
+    return object_key("table" if change.kind is RelationKind.TABLE else "view", name)
 
 
 def _changed_functions(applied: Program, desired: Program, diff: Diff) -> set[str]:

@@ -20,6 +20,7 @@ from reconciler.diff.causes import (
     RelationRenamed,
     SettingsChanged,
     StorageChanged,
+    StreamChanged,
     ViewCause,
     WrittenNamesChanged,
 )
@@ -52,8 +53,13 @@ def own_causes(
         causes.append(RelationRenamed(applied.name, desired.name))
     spelling = max(before.spelling, after.spelling)
     query = _query_cause(applied, desired, before, after, renames, spelling)
-    if query is not None:
-        causes.append(query)
+    changed: ViewCause | None = query
+    if applied.stream is not None and desired.stream is not None:
+        from reconciler.diff.streams import stream_cause
+
+        changed = stream_cause(applied, desired, is_written_anew=query is not None) or query
+    if changed is not None:
+        causes.append(changed)
     names = (applied.declaration.column_names, desired.declaration.column_names)
     key_of = _key_of(spelling)
     if [key_of(name) for name in names[0]] != [key_of(name) for name in names[1]]:
@@ -216,7 +222,10 @@ def own_extent(causes: tuple[ViewCause, ...], spelling: Spelling) -> Extent:
     extent: Extent = NOTHING
     for cause in causes:
         match cause:
-            case QueryChanged(columns=None) | FunctionChanged(columns=None) | SettingsChanged():
+            case StreamChanged(goes_on=True):
+                # What it gave stays as it is, and that is all that its readers have read.
+                pass
+            case QueryChanged(columns=None) | StreamChanged() | FunctionChanged(columns=None) | SettingsChanged():
                 return ANY_ROW
             case QueryChanged(columns=columns) | FunctionChanged(columns=columns):
                 extent = union(extent, OnlyColumns(frozenset(columns or ())))

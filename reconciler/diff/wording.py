@@ -32,6 +32,7 @@ from reconciler.diff.causes import (
     RelationRenamed,
     SettingsChanged,
     StorageChanged,
+    StreamChanged,
     WrittenNamesChanged,
 )
 from reconciler.diff.model import ConnectorChange, SettingDifference, Spared
@@ -74,6 +75,8 @@ def _describe_cause(cause: Cause) -> str:
             return _describe_query(cause)
         case FunctionChanged():
             return _describe_call(cause)
+        case StreamChanged():
+            return f"definition changed: {', '.join(map(_stream_setting, cause.settings))}"
         case ColumnNamesChanged():
             return f"column names changed from {_key(cause.applied)} to {_key(cause.desired)}"
         case WrittenNamesChanged():
@@ -96,6 +99,13 @@ def _settings(cause: SettingsChanged) -> list[str]:
     values = cause.values or (None,) * len(cause.settings)
     pairs = zip(cause.settings, values, strict=True)
     return [name if shown is None else f"{name}: {shown[0]} → {shown[1]}" for name, shown in pairs]
+
+
+def _stream_setting(setting: tuple[str, str | None, str | None]) -> str:
+    path, applied, desired = setting
+    if applied is None or desired is None:
+        return f"{path} added ({desired})" if applied is None else f"{path} removed ({applied})"
+    return f"{path} (not shown)" if applied == desired else f"{path}: {applied} → {desired}"
 
 
 _STORAGE_CHANGED = {

@@ -36,6 +36,7 @@ class Shape(StrEnum):
 
     TABLE = "table"
     VIEW = "view"
+    STREAM = "stream"
     MATERIALIZED_VIEW = "materialized view"
     LOCAL_VIEW = "local view"
     CONNECTOR = "connector"
@@ -182,6 +183,8 @@ def _shape(relation: Relation) -> Shape:
             return Shape.MATERIALIZED_VIEW
         case View(kind=ViewKind.LOCAL):
             return Shape.LOCAL_VIEW
+        case View(kind=ViewKind.STREAM):
+            return Shape.STREAM
         case View():
             return Shape.VIEW
         case _:
@@ -241,6 +244,7 @@ _MERMAID_SHAPES = {
     Shape.VIEW: ("[", "]"),
     Shape.MATERIALIZED_VIEW: ("[[", "]]"),
     Shape.LOCAL_VIEW: ("(", ")"),
+    Shape.STREAM: ("{{", "}}"),
     Shape.CONNECTOR: ("([", "])"),
 }
 _DOT_SHAPES = {
@@ -248,6 +252,7 @@ _DOT_SHAPES = {
     Shape.VIEW: "box",
     Shape.MATERIALIZED_VIEW: "box3d",
     Shape.LOCAL_VIEW: "ellipse",
+    Shape.STREAM: "hexagon",
     Shape.CONNECTOR: "cds",
 }
 

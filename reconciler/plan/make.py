@@ -208,4 +208,6 @@ def _query_differences(diff: Diff, applied: Program, desired: Program, renames: 
     return tuple(
         QueryDifference(desired.views[key].name, applied.views[renames.applied_key(key)].query, desired.views[key].query)
         for key in modified
+        # Nobody wrote the query of a stream.
+        if desired.views[key].stream is None and applied.views[renames.applied_key(key)].stream is None
     )

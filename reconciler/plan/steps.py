@@ -66,7 +66,7 @@ def plan_steps(diff: Diff, applied: Program, desired: Program) -> tuple[Step, ..
             if change is not None:
                 stands = applied.is_stored(key) and key not in gone_on
                 steps += _table_steps(change, applied, desired.tables[key], stands)
-        elif _is_computed(changes.get((key, RelationKind.VIEW)), applied, desired, key):
+        elif _is_computed(changes.get((key, desired.views[key].relation_kind)), applied, desired, key):
             name = desired.views[key].name
             steps += (BootstrapView(name, reads.of(key)), PublishView(name))
     steps += renames

@@ -8,6 +8,7 @@ from reconciler.base.declarations import BootstrapPolicy, RelationKind
 from reconciler.base.names import fold, without_version
 from reconciler.base.printing import printable
 from reconciler.base.secrets.redaction import masked_in_code
+from reconciler.diff.causes import StreamChanged
 from reconciler.diff.model import (
     Action,
     Diff,
@@ -79,10 +80,18 @@ def _effect(change: RelationChange, kinds: set[type]) -> str:
     if change.action is Action.ADDED and change.kind is RelationKind.TABLE:
         # Also where a view of its name is read until the switch, and is cleared then.
         return "created empty"
+    if (
+        change.kind is RelationKind.STREAM
+        and change.fate is Fate.KEPT
+        and any(isinstance(cause, StreamChanged) for cause in change.causes)
+    ):
+        return "goes on; rows and state kept"
     stores = change.kind is RelationKind.TABLE or RenameRelation in kinds
     if stores and change.fate is not None and change.fate in _KEPT_ROWS:
         return _KEPT_ROWS[change.fate]
     if BootstrapView in kinds:
+        if change.kind is RelationKind.STREAM and change.action is Action.MODIFIED:
+            return "bootstrapped; rows and state computed anew"
         return "bootstrapped"
     return "computed where it is read; its stored rows are dropped" if DropRelation in kinds else "computed where it is read"
 

@@ -79,7 +79,7 @@ def definitions_after(
 ) -> dict[str, Definition]:
     """The definitions of desired's views, as far as possible in terms of the applied ones, among which letter case of names
     decided if `names_are_data`."""
-    changes = {fold(change.name): change for change in diff.relations if change.kind is RelationKind.VIEW}
+    changes = {fold(change.name): change for change in diff.relations if change.kind is not RelationKind.TABLE}
     moved = {fold(move.target): fold(move.source) for move in desired.moves if "." not in move.target}
     as_spelled = names_are_data or desired.names_are_data
     as_written = desired.spelling is Spelling.LAYOUT_ASIDE

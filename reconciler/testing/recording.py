@@ -205,19 +205,26 @@ class RecordingEngine:
 
     def _contents(self, source: Source) -> Contents:
         match source:
-            case StoredSource():
+            case StoredSource(ranges=None):
                 found = self.writer.read(source.location, source.version)
                 nothing = (None,) * len(source.added)
                 known = {fold(name): name for name in source.spelled}
                 columns = (*found.columns, *source.added)
                 spelled = tuple(replace(one, name=known.get(fold(one.name), one.name)) for one in columns)
                 return Contents(spelled, tuple((*row, *nothing) for row in found.rows))
+            case StoredSource():
+                parts = [(self._at(source, before), self._at(source, after)) for before, after in source.ranges or ()]
+                added = [row for before, after in parts for row in (Counter(after.rows) - Counter(before.rows)).elements()]
+                return Contents(self._at(source, source.version).columns, tuple(added))
             case EmptySource():
                 return Contents(source.columns, ())
             case InlineSource():
                 return self.answers.get(fold(source.name)) or self._digest_of(
                     source.query, source.column_names, (), source.functions
                 )
+
+    def _at(self, source: StoredSource, version: int) -> Contents:
+        return self._contents(replace(source, version=version, ranges=None))
 
     def _digest_of(
         self,

@@ -102,7 +102,7 @@ def state_of(
         contents, read = evaluation.evaluate(view, computed_by)
         key = fold(view.name)
         folders = frozenset(relations[one].folder for one in read if one not in program.foreign)
-        relations[key] = StoredRelation(view.name, RelationKind.VIEW, key, contents, (), computed_by, folders)
+        relations[key] = StoredRelation(view.name, view.relation_kind, key, contents, (), computed_by, folders)
     return StoredState(dict(sorted(relations.items())), definitions, program.names_are_data)
 
 
@@ -119,9 +119,9 @@ def meant_by(program: Program, state: StoredState, foreign: Mapping[str, Content
     evaluation = Evaluation(program, state.definitions, lambda key: relations[key].contents, foreign)
     for view in _stored_views(program):
         key = fold(view.name)
-        old = state.relations.get(key, StoredRelation(view.name, RelationKind.VIEW, key, Contents("", ())))
+        old = state.relations.get(key, StoredRelation(view.name, view.relation_kind, key, Contents("", ())))
         contents, _ = evaluation.evaluate(view, old.computed_by)
-        relations[key] = replace(old, name=view.name, kind=RelationKind.VIEW, contents=contents, types=())
+        relations[key] = replace(old, name=view.name, kind=view.relation_kind, contents=contents, types=())
     return StoredState(dict(sorted(relations.items())), state.definitions, state.names_are_data)
 
 
@@ -179,7 +179,7 @@ class _Simulation:
                 self._require_no_view_switched(step)
                 self._publish(step.relation, RelationKind.TABLE)
             case PublishView():
-                self._publish(step.relation, RelationKind.VIEW)
+                self._publish(step.relation, self._desired.views[fold(step.relation)].relation_kind)
             case RenameRelation():
                 self._rename(step)
             case DropRelation():
@@ -260,7 +260,7 @@ class _Simulation:
         assert relation is not None
         contents, reads = self._staged.pop(key)
         types = _types(relation) if isinstance(relation, Table) else ()
-        computed_by = self._plan.digest if kind is RelationKind.VIEW else ""
+        computed_by = self._plan.digest if kind is not RelationKind.TABLE else ""
         self._stored[key] = StoredRelation(relation.name, kind, self._folder(key), contents, types, computed_by, reads)
 
     def _rename(self, step: RenameRelation) -> None:

@@ -27,7 +27,7 @@ def public_columns_changed(diff: Diff, applied: Program, desired: Program) -> It
     """H907. A view whose columns are not known without Spark is passed over."""
     retyped = retyped_columns(diff, applied, desired)
     for change in diff.relations:
-        if change.kind is not RelationKind.VIEW or change.action is not Action.MODIFIED:
+        if change.kind is RelationKind.TABLE or change.action is not Action.MODIFIED:
             continue
         before = applied.views.get(fold(change.renamed_from or change.name))
         after = desired.views.get(fold(change.name))

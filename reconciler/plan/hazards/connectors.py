@@ -97,7 +97,7 @@ def sinks_left_stale(diff: Diff, applied: Program, desired: Program) -> Iterator
     computed = {
         fold(change.name)
         for change in diff.relations
-        if change.kind is RelationKind.VIEW and change.action is Action.MODIFIED and change.fate is not Fate.KEPT
+        if change.kind is not RelationKind.TABLE and change.action is Action.MODIFIED and change.fate is not Fate.KEPT
     }
     changes = {fold(change.name): change for change in diff.connectors if change.action is not Action.REMOVED}
     for key, connector in sorted(desired.connectors.items()):

@@ -29,7 +29,7 @@ from reconciler.sql.determinism import (
     non_deterministic_calls,
 )
 from reconciler.sql.lexer import words_in
-from reconciler.sql.undetermined_signs import may_be_undetermined
+from reconciler.sql.undetermined_signs import BY_ANOTHER, ESTIMATING, LISTING, TAKING_ONE, may_be_undetermined
 
 if TYPE_CHECKING:
     from reconciler.plan.hazards.ties import Ties
@@ -48,10 +48,14 @@ def undetermined_views(diff: Diff, applied: Program, desired: Program) -> Iterat
         return Ties(desired)
 
     for view in computed_views(diff, desired):
-        words = words_in(view.query)
-        calls = {*_calls(view.query, words)}
+        text = view.query if view.stream is None else "; ".join(view.stream.expressions)
+        words = words_in(text)
+        calls = {*_calls(text, words)}
         taken: tuple[str, ...] = ()
-        if may_be_undetermined(words):
+        if view.stream is not None:
+            # Its query puts rows in order by all their values. What its author wrote takes them as they come.
+            calls |= words & (TAKING_ONE | LISTING | ESTIMATING | BY_ANOTHER | {"mode"})
+        elif may_be_undetermined(words):
             found = ties().of(view)
             calls, taken = {*calls, *found.calls}, found.ties
         called = [desired.functions[key].name for key in view.calls if key in undetermined]
@@ -59,7 +63,8 @@ def undetermined_views(diff: Diff, applied: Program, desired: Program) -> Iterat
         told = [f"calls {', '.join(names)}"] if names else []
         told += [f"takes {', '.join(taken)} by an order that may have ties"] if taken else []
         if told:
-            message = f"view {view.name} {' and '.join(told)}: computed again from the same rows, its result may differ"
+            kind = view.relation_kind.value
+            message = f"{kind} {view.name} {' and '.join(told)}: computed again from the same rows, its result may differ"
             yield Hazard("H908", view.name, message)
 
 
@@ -68,7 +73,7 @@ def computed_views(diff: Diff, desired: Program) -> Iterator[View]:
     keys = {
         fold(change.name)
         for change in diff.relations
-        if change.kind is RelationKind.VIEW and change.action is not Action.REMOVED and change.fate is not Fate.KEPT
+        if change.kind is not RelationKind.TABLE and change.action is not Action.REMOVED and change.fate is not Fate.KEPT
     }
     keys |= {key for key, action in diff.local_views.items() if action is not Action.REMOVED}
     return (desired.views[key] for key in sorted(keys) if key in desired.views)

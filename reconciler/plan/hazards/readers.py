@@ -90,7 +90,7 @@ def readers_lose(
             pairs = [pair for pair in spelled.get(fold(change.name), ()) if fold(pair[1]) not in told]
             losses += [_Loss(f"renames column {old} to {new}", fold(new), by_letter_case=True) for old, new in pairs]
         stays = change.action is Action.MODIFIED and not any(loss.column is None for loss in losses)
-        if (named or views) and stays and change.kind is RelationKind.VIEW:
+        if (named or views) and stays and change.kind is not RelationKind.TABLE:
             retyped = retyped or retyped_columns(diff, applied, desired)
             losses += [
                 _Loss(f"changes column {name} from {one.applied} to {one.desired}", name)

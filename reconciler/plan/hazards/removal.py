@@ -48,8 +48,9 @@ def _columns(table: Table) -> tuple[tuple[str, str], ...]:
 
 def views_removed(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
     """H903. A view that is no longer stored loses those who read its path."""
-    for name in names_of(diff, Action.REMOVED, RelationKind.VIEW):
-        yield Hazard("H903", name, f"view {name} is removed; its readers lose it")
+    for kind in (RelationKind.VIEW, RelationKind.STREAM):
+        for name in names_of(diff, Action.REMOVED, kind):
+            yield Hazard("H903", name, f"{kind.value} {name} is removed; its readers lose it")
     for change in diff.relations:
         for cause in change.causes:
             if isinstance(cause, KindChanged) and cause.applied is ViewKind.MATERIALIZED:

@@ -144,7 +144,7 @@ class Queries:
         from reconciler.sql.cross_joins import cross_joins
 
         parsed = self._parse(view.query)
-        is_stored = view.kind is ViewKind.MATERIALIZED
+        is_stored = view.kind in (ViewKind.MATERIALIZED, ViewKind.STREAM)
         analysis = analyse_query(
             view.query,
             view.query_location,

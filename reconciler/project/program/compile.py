@@ -26,7 +26,7 @@ is beyond is told and not looked at. What the registry holds was taken before, a
 Analysis of queries is `sql.check`'s; types found there serve messages only and are no part of the program.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
@@ -40,8 +40,9 @@ from reconciler.base.declarations import (
     SqlBody,
     TableDeclaration,
     ViewDeclaration,
+    ViewKind,
 )
-from reconciler.base.diagnostics import Diagnostic, Location, in_order
+from reconciler.base.diagnostics import Diagnostic, Location, Severity, in_order
 from reconciler.base.names import bounded_suggestions, fold, is_foreign
 from reconciler.connectors.transport import Direction
 from reconciler.project.program.analysis import Facts, Queries, Surroundings, columns_digest, unknown
@@ -54,7 +55,7 @@ from reconciler.project.program.functions import (
     resolved_calls,
     steady_functions,
 )
-from reconciler.project.program.model import Function, Program, Read, Table, View
+from reconciler.project.program.model import Function, Program, Read, Stream, Table, View
 from reconciler.project.program.moves import check_moves
 from reconciler.project.program.order import cycles, topological
 from reconciler.project.program.settings import are_read_plainly
@@ -115,6 +116,7 @@ def _compile(manifest: Manifest, complete: bool, cache: Cache, refused: Mapping[
     if limited:
         manifest, is_whole = _within_limits(manifest, diagnostics)
         complete = complete and is_whole
+    manifest, streams = _with_streams(manifest, diagnostics)
     declared = _by_name(manifest, diagnostics)
     ansi = manifest.settings.spark.get("spark.sql.ansi.enabled", "true").strip().lower() != "false"
     functions = compile_functions(manifest.functions, diagnostics, ansi=ansi)
@@ -144,6 +146,10 @@ def _compile(manifest: Manifest, complete: bool, cache: Cache, refused: Mapping[
     connectors = compile_connectors(manifest.connectors, tables, views, diagnostics)
     outputs = {fold(one.relation) for one in connectors.values() if one.direction is Direction.OUTPUT}
     views = {key: replace(view, has_output=True) if key in outputs else view for key, view in views.items()}
+    if streams:
+        from reconciler.project.program.streams import with_streams
+
+        views = with_streams(views, streams)
     views = with_spelled_names(tables, views, foreign)
     check_moves(manifest.moves, tables, views, connectors, diagnostics)
     program = Program(
@@ -159,6 +165,22 @@ def _compile(manifest: Manifest, complete: bool, cache: Cache, refused: Mapping[
     )
     told = diagnostics if complete else [one for one in diagnostics if one.code not in _ABOUT_UNKNOWN_NAMES]
     return Compiled(program, in_order(told), tuple(sorted(named - {*foreign, *refused})))
+
+
+def _with_streams(manifest: Manifest, into: list[Diagnostic]) -> tuple[Manifest, Mapping[str, Stream]]:
+    """The manifest with the queries of its streams, and the streams by key."""
+    if not manifest.streams and all(one.stream is None for one in manifest.views):
+        return manifest, {}
+    from reconciler.project.program.streams import compile_streams
+
+    views, streams = compile_streams(manifest, into)
+    return replace(manifest, views=views, streams=()), streams
+
+
+def _of_stream(stream: ViewDeclaration, found: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """What is wrong with the query of a stream, told where the stream is declared: nobody wrote the query."""
+    errors = [replace(one, location=stream.location) for one in found if one.severity is Severity.ERROR]
+    return list(dict.fromkeys(errors))
 
 
 def foreign_names(manifest: Manifest, cache: Cache) -> tuple[str, ...]:
@@ -309,7 +331,7 @@ def _views(
             )
         is_beyond = surroundings.limit is not None and brought > MAXIMUM_BROUGHT_BY_PIPELINE
         analysed = queries.analyse(one, facts[key], known, digests, around) if not is_beyond else unknown(one)
-        into += analysed.diagnostics
+        into += analysed.diagnostics if one.kind is not ViewKind.STREAM else _of_stream(one, analysed.diagnostics)
         brought += analysed.brought
         if not is_beyond and surroundings.limit is not None and brought > MAXIMUM_BROUGHT_BY_PIPELINE:
             into.append(Diagnostic("P360", _BEYOND, one.location, HINT_OF_BROUGHT_BY_PIPELINE))

@@ -7,7 +7,7 @@ name, so two programs that mean the same are equal whatever the order of files a
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from reconciler.base.declarations import (
     ColumnDeclaration,
@@ -27,6 +27,10 @@ from reconciler.base.names import fold
 from reconciler.connectors.transport import Direction
 from reconciler.sql.lineage import Lineage
 from reconciler.sql.spelling import Spelling
+
+if TYPE_CHECKING:
+    from reconciler.streams.model import Transformation
+    from reconciler.streams.queries import Input
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +112,46 @@ class SpelledNames:
 
 
 @dataclass(frozen=True, slots=True)
+class Clock:
+    """What moves a stream's watermark: the event time of a table's rows, as the stream of that key (`assigned`) gives it in
+    `column`. The watermark follows the greatest one by `delay` microseconds. `table` is the key of the table."""
+
+    assigned: str
+    table: str
+    column: str
+    delay: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What a stream does (`streams.model`). `inputs` are the relations that it reads, as its SQL knows them; `bases` are the
+    keys of the stored relations that give the rows of each, and `clocks` move its watermark together: the least one counts.
+    `remembers`: it has state, and a table of its own. `event_time` is the column of its rows that has their event time.
+    `expressions` are those that its author wrote."""
+
+    transformation: "Transformation"
+    inputs: "tuple[Input, ...]"
+    bases: tuple[str, ...]
+    clocks: tuple[Clock, ...]
+    event_time: str
+    remembers: bool
+    expressions: tuple[str, ...] = ()
+
+    def watermark(self, greatest: Mapping[str, int]) -> int | None:
+        """The watermark, in microseconds since 1970, where event times came as far as `greatest` says by `Clock.assigned`.
+        None while an input has none."""
+        found = [greatest[clock.assigned] - clock.delay for clock in self.clocks if clock.assigned in greatest]
+        return min(found) if found and len(found) == len(self.clocks) else None
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """A view. `canonical` is its query's canonical text, `reads` what it reads (sorted by relation), `column_names`
     its output columns in order (empty when they can't be known without Spark), `lineage` where each comes from (None:
     from anything that is read), `calls` the keys of the pipeline's functions that it calls, sorted (as in `Function`).
     `has_output`: a connector writes out what changes in it. `joins_crosswise`: its query surely joins each row with each.
-    `spelled_names`: what decides the names of its columns, where an output may write them and only Spark knows them."""
+    `spelled_names`: what decides the names of its columns, where an output may write them and only Spark knows them.
+    `stream`: what it does, where it is one that could be compiled."""
 
     declaration: ViewDeclaration
     canonical: str
@@ -124,6 +162,7 @@ class View:
     has_output: bool = False
     joins_crosswise: bool = False
     spelled_names: SpelledNames | None = None
+    stream: Stream | None = None
 
     @property
     def name(self) -> str:
@@ -140,7 +179,10 @@ class View:
     @property
     def is_stored(self) -> bool:
         """Whether the view has a Delta table of its own. Plain and LOCAL views are computed where they are read, but for
-        those with an output: what changes in them can only be told from what they held before."""
+        those with an output: what changes in them can only be told from what they held before. So are streams that remember
+        nothing."""
+        if self.stream is not None and self.stream.remembers:
+            return True
         return self.kind is ViewKind.MATERIALIZED or (self.has_output and not self.is_local)
 
     @property
@@ -150,12 +192,12 @@ class View:
 
     @property
     def relation_kind(self) -> RelationKind:
-        return RelationKind.VIEW
+        return RelationKind.STREAM if self.kind is ViewKind.STREAM else RelationKind.VIEW
 
     @property
     def kind_words(self) -> str:
         """What it is, as a user calls it."""
-        return f"{self.kind.value} view"
+        return "stream" if self.kind is ViewKind.STREAM else f"{self.kind.value} view"
 
 
 Relation: TypeAlias = Table | View

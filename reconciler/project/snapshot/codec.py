@@ -13,7 +13,7 @@ stored of a program is its content: `moves`, which only say how it came to be, a
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Final, assert_never
 
 from reconciler.base.cache import Cache
@@ -134,7 +134,9 @@ def _table(table: TableDeclaration) -> dict[str, Any]:
 
 
 def _view(view: ViewDeclaration) -> dict[str, Any]:
-    return {**to_json(view), **_calls(view)}
+    # Nobody wrote the query of a stream: it is written anew whenever its program is compiled.
+    written = view if view.stream is None else replace(view, query="", sql="")
+    return {**to_json(written), **_calls(view)}
 
 
 def _function(function: FunctionDeclaration) -> dict[str, Any]:

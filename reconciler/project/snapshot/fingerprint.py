@@ -3,7 +3,7 @@
 - table: name, columns in order (name, type, nullability, and where there are: default, lateness), primary key,
   materialized, append_only; of a default that is a moment without a zone also the session's, where that is not UTC.
 - view: name, kind, names of output columns, canonical query, the Spark settings that change results, which recorded
-  versions of functions it calls instead of today's.
+  versions of functions it calls instead of today's. Of a stream also what its query does not say.
 - function: name, parameters, what it returns, its body: the canonical expression, or the module with all that it imports
   from the pipeline's folder as Python understands it, or as it is written (`python_meaning`), requirements, Python's minor
   version, whether it is deterministic and whether it gives NULL where it fails.
@@ -18,15 +18,16 @@ considered modified if …"); a change upstream is not hashed in but propagated 
 """
 
 import json
+from dataclasses import astuple, fields
 from functools import lru_cache
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 from reconciler.base.declarations import ColumnDeclaration, FunctionBody, PythonBody, Settings, SqlBody
 from reconciler.base.digest import digest_json
 from reconciler.base.names import fold, without_version
 from reconciler.connectors.catalogue import canonical_settings
 from reconciler.project.program.defaults import ZONE, zone_of_default
-from reconciler.project.program.model import Connector, Function, Program, Table, View
+from reconciler.project.program.model import Connector, Function, Program, Stream, Table, View
 from reconciler.project.program.settings import DEFAULTS, decisive_settings
 from reconciler.project.program.written_names import spelled_content
 from reconciler.project.snapshot.python_meaning import python_meaning
@@ -69,26 +70,83 @@ def view_content(view: View, settings: Settings, spelling: Spelling = Spelling.E
         "name": fold(view.name),
         "kind": view.kind.value,
         "column_names": [_spelled(name, spelling) for name in view.declaration.column_names],
-        "query": view.canonical,
+        "query": _query(view),
         "settings": dict(sorted(decisive_settings(settings).items())),
-        **_besides(view),
+        **_besides(view, spelling),
     }
 
 
-def _besides(view: View) -> dict[str, Any]:
+def _query(view: View) -> str:
+    """The canonical query of a view. Of a stream nobody wrote it: its definition is its meaning."""
+    return view.canonical if view.stream is None else ""
+
+
+def _besides(view: View, spelling: Spelling) -> dict[str, Any]:
     """What few views have: functions that are bound to a version, and names that an output writes, or what decides them,
     where they are spelled otherwise than they are looked up."""
     functions = [list(one) for one in view.declaration.functions]
     names = list(view.column_names) if view.has_output else []
     bound = {**({"functions": functions} if functions else {}), **spelled_content(view)}
+    bound |= {"stream": stream_content(view.stream, spelling)} if view.stream is not None else {}
     return {**bound, "written_as": names} if names != [fold(name) for name in names] else bound
+
+
+_NAMES: Final = frozenset({"input", "left", "right", "keys", "columns", "column"})
+_EXPRESSIONS: Final = frozenset({"event_time", "aggregates"})
+
+
+def stream_content(stream: Stream, spelling: Spelling = Spelling.EVENED_OUT) -> dict[str, Any]:
+    """The meaning of a stream: what it does, the columns of what it reads, by which its rows are put in order, and what
+    moves its watermark."""
+    return {
+        **beside_the_names(stream),
+        **{
+            one.name: _written(one.name, getattr(stream.transformation, one.name), spelling)
+            for one in fields(stream.transformation)
+            if one.name in _NAMES | _EXPRESSIONS
+        },
+        "inputs": [
+            [fold(one.name), [[_spelled(name, spelling), kind] for name, kind in one.columns], fold(one.event_time)]
+            for one in stream.inputs
+        ],
+        "clocks": [list(astuple(one)) for one in stream.clocks],
+    }
+
+
+def beside_the_names(stream: Stream) -> dict[str, Any]:
+    """What a stream does, but for the names and expressions that its query has: when a window fires again, how long late
+    rows are waited for, how long a key is remembered."""
+    settings = {
+        one.name: getattr(stream.transformation, one.name)
+        for one in fields(stream.transformation)
+        if one.name not in _NAMES | _EXPRESSIONS
+    }
+    return {
+        "kind": type(stream.transformation).__name__,
+        "settings": {name: repr(value) for name, value in settings.items()},
+    }
+
+
+def _written(name: str, value: Any, spelling: Spelling) -> Any:
+    """A name or expression as it is compared; of several each, and of what is named both."""
+    match value:
+        case str() if name in _EXPRESSIONS:
+            return canonical_expression(value, spelling)
+        case str():
+            return _spelled(value, spelling)
+        case tuple() if name == "aggregates":
+            return [[_spelled(given, spelling), canonical_expression(text, spelling)] for given, text in value]
+        case tuple():
+            return [_written(name, one, spelling) for one in value]
+        case _:
+            return value
 
 
 def view_fingerprint(view: View, settings: str, spelling: Spelling = Spelling.EVENED_OUT) -> str:
     """The digest of `view_content`; `settings` are those that decide results, as canonical JSON."""
     names = tuple([_spelled(name, spelling) for name in view.declaration.column_names])
-    besides = json.dumps(_besides(view))
-    return _view_fingerprint(fold(view.name), view.kind.value, names, view.canonical, settings, besides)
+    besides = json.dumps(_besides(view, spelling))
+    return _view_fingerprint(fold(view.name), view.kind.value, names, _query(view), settings, besides)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -1,0 +1,283 @@
+"""Streams as views of a program: what each reads, which columns it has, and the query that says what it means.
+
+A stream reads rows that are only added: an append-only table, or another stream. Its query is what it gives where all rows
+of its table come in one step; so its meaning is compared, its columns and lineage are told, and it is bootstrapped, as of
+any view. How it goes on from step to step, `streams.queries` says.
+
+Rules:
+- `assign_timestamps_and_watermarks` reads a table, and gives its rows their event time. Everything else reads streams: a
+  table has no event time by itself (P381).
+- The table is append-only (P382): rows that are changed or deleted can't be taken out of what a stream gave.
+- Inputs, keys and columns are there (P380, P383), and the event time is a TIMESTAMP (P384). Running aggregates can go on
+  from what they were (P385).
+- Streams may not read each other in a circle (P303, P304, as of views).
+
+A stream that can't be compiled stays in the program, with no query that means anything: nothing is planned beside errors.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final, assert_never
+
+from reconciler.base.declarations import Manifest, StreamDeclaration, TableDeclaration, ViewDeclaration, ViewKind
+from reconciler.base.diagnostics import Diagnostic, Location
+from reconciler.base.names import did_you_mean, fold
+from reconciler.project.program.model import Clock, Read, Stream, View
+from reconciler.project.program.order import topological
+from reconciler.streams.columns import TIMESTAMP, Columns, output_columns
+from reconciler.streams.model import (
+    AggregateOverWindow,
+    AssignWatermarks,
+    Deduplicate,
+    OuterCachingJoin,
+    Previous,
+    RunningAggregate,
+    Sort,
+    Stateful,
+    Transformation,
+    inputs_of,
+)
+from reconciler.streams.queries import Input, Moment
+from reconciler.streams.queries.parts import quoted
+from reconciler.streams.queries.running_forms import running_problem
+from reconciler.streams.queries.write import stream_queries
+from reconciler.streams.reading import read_transformation
+
+NO_QUERY: Final = "SELECT NULL AS not_compiled"
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A stream that others may read: what it does, and the rows that it gives."""
+
+    stream: Stream
+    rows: Input
+
+
+def compile_streams(manifest: Manifest, into: list[Diagnostic]) -> tuple[tuple[ViewDeclaration, ...], dict[str, Stream]]:
+    """The views of a manifest, its streams among them, with the queries of these; and the streams by folded name."""
+    views = (*manifest.views, *map(_as_view, manifest.streams))
+    declared = {fold(one.name): one for one in views if one.stream is not None}
+    places = {fold(one.name): one.locations for one in manifest.streams}
+    transformations = {key: read_transformation(one.stream or {}) for key, one in declared.items()}
+    reads = {key: tuple(map(fold, inputs_of(one))) for key, one in transformations.items()}
+    relations = _Relations({fold(one.name): one for one in manifest.tables}, {fold(one.name): one for one in views}, {})
+    found: dict[str, str] = {}
+    for key in topological(reads):
+        about = _About(declared[key], places.get(key, {}), into)
+        known = _compiled(about, transformations[key], relations)
+        if known is not None:
+            relations.known[key] = known
+            found[key] = _definition(known.stream)
+    # The first of two relations of one name is the one that counts: the second is reported where names are.
+    written = tuple(one if one.stream is None else _written(one, found.get(fold(one.name), NO_QUERY)) for one in views)
+    return written, {key: known.stream for key, known in relations.known.items()}
+
+
+def _as_view(stream: StreamDeclaration) -> ViewDeclaration:
+    return ViewDeclaration(stream.name, ViewKind.STREAM, (), "", "", stream.location, stream=stream.definition)
+
+
+@dataclass(frozen=True, slots=True)
+class _Relations:
+    tables: Mapping[str, TableDeclaration]
+    views: Mapping[str, ViewDeclaration]
+    known: dict[str, _Known]
+
+
+def _written(declaration: ViewDeclaration, query: str) -> ViewDeclaration:
+    return replace(declaration, query=query, sql=query)
+
+
+def _compiled(about: "_About", transformation: Transformation, relations: _Relations) -> _Known | None:
+    """None: something is wrong with it, or with what it reads."""
+    if isinstance(transformation, AssignWatermarks):
+        return _assigned(about, transformation, relations)
+    settings = ("left", "right") if isinstance(transformation, OuterCachingJoin) else ("input",)
+    inputs = [
+        _input(about, name, relations, setting) for name, setting in zip(inputs_of(transformation), settings, strict=True)
+    ]
+    if any(one is None for one in inputs):
+        return None
+    known = [one for one in inputs if one is not None]
+    rows = tuple(one.rows for one in known)
+    if not _has_columns(about, transformation, rows):
+        return None
+    bases = tuple(key for one, name in zip(known, inputs_of(transformation), strict=True) for key in _bases(one, fold(name)))
+    clocks = tuple(dict.fromkeys(clock for one in known for clock in one.stream.clocks))
+    event_time = stream_queries(transformation, rows, None, Moment(0)).event_time
+    stream = Stream(transformation, rows, bases, clocks, event_time, True, _expressions(transformation))
+    return _Known(stream, Input(about.name, output_columns(transformation, rows), event_time))
+
+
+def _bases(known: _Known, name: str) -> tuple[str, ...]:
+    return (name,) if known.stream.remembers else known.stream.bases
+
+
+def _assigned(about: "_About", transformation: AssignWatermarks, relations: _Relations) -> _Known | None:
+    key = fold(transformation.input)
+    table = relations.tables.get(key)
+    if table is None:
+        about.refuse_input(transformation.input, relations, "a table", "input")
+        return None
+    if table.primary_key or not table.append_only:
+        why = "it has a primary key" if table.primary_key else "it is not append-only"
+        hint = "declare it WITH ('append_only' = 'true'), and without a primary key"
+        about.refuse("P382", f"stream {about.name!r} reads table {table.name!r}, but {why}", hint, "input")
+        return None
+    columns = tuple((column.name, column.type) for column in table.columns)
+    types = {fold(name): kind for name, kind in columns}
+    kind = types.get(fold(transformation.event_time))
+    if transformation.column is None:
+        if kind is None:
+            meant = did_you_mean(transformation.event_time, [name for name, _ in columns])
+            hint = meant or "name a column of the table, or write `column` for what the expression gives"
+            message = f"table {table.name!r} has no column {transformation.event_time!r}"
+            about.refuse("P383", message, hint, "event_time")
+            return None
+        if kind != TIMESTAMP:
+            hint = "write an expression that gives a TIMESTAMP, and `column` for its name"
+            message = f"column {transformation.event_time!r} of table {table.name!r} is of type {kind}, and not a TIMESTAMP"
+            about.refuse("P384", message, hint, "event_time")
+            return None
+    elif fold(transformation.column) in types:
+        hint = "choose a name that the table does not have"
+        message = f"table {table.name!r} has a column {transformation.column!r} of its own"
+        about.refuse("P383", message, hint, "column")
+        return None
+    column = transformation.column or transformation.event_time
+    given = Input(table.name, columns, column)
+    clock = Clock(fold(about.name), key, column, transformation.delay)
+    expressions = () if transformation.column is None else (transformation.event_time,)
+    stream = Stream(transformation, (given,), (key,), (clock,), column, False, expressions)
+    return _Known(stream, Input(about.name, output_columns(transformation, (given,)), column))
+
+
+def _input(about: "_About", name: str, relations: _Relations, setting: str) -> _Known | None:
+    key = fold(name)
+    known = relations.known.get(key)
+    if known is not None:
+        return known
+    if key in relations.tables:
+        table = relations.tables[key].name
+        message = f"stream {about.name!r} reads table {table!r}, whose rows have no event time"
+        hint = f"declare a stream with assign_timestamps_and_watermarks over {table!r}, and read that one"
+        about.refuse("P381", message, hint, setting)
+    elif key in relations.views and relations.views[key].kind is ViewKind.STREAM:
+        # What is wrong with it was told there, or is told of the circle.
+        return None
+    else:
+        about.refuse_input(name, relations, "a stream", setting)
+    return None
+
+
+def _has_columns(about: "_About", transformation: Stateful, rows: tuple[Input, ...]) -> bool:
+    """Whether the columns that a transformation names are there, and those that it gives have different names."""
+    found = [(key, f"keys[{place}]", one) for one in rows for place, key in enumerate(transformation.keys)]
+    if isinstance(transformation, Previous):
+        found += [(column, f"columns.{name}", rows[0]) for name, column in transformation.columns]
+    are_there = not [1 for name, setting, one in found if not about.has_column(name, setting, one)]
+    if isinstance(transformation, RunningAggregate):
+        for name, text in transformation.aggregates:
+            problem = running_problem(text, rows[0].columns)
+            if problem is not None:
+                about.refuse("P385", f"aggregate {name!r} of stream {about.name!r}: {problem}", None, f"aggregates.{name}")
+                are_there = False
+    return are_there and about.has_different_columns(output_columns(transformation, rows))
+
+
+def _expressions(transformation: Stateful) -> tuple[str, ...]:
+    match transformation:
+        case AggregateOverWindow() | RunningAggregate():
+            return tuple(text for _, text in transformation.aggregates)
+        case OuterCachingJoin() | Previous() | Sort() | Deduplicate():
+            return ()
+        case _:
+            assert_never(transformation)
+
+
+def with_streams(views: Mapping[str, View], streams: Mapping[str, Stream]) -> dict[str, View]:
+    """The views that are streams with what they do. What moves the watermark of one is among what it reads, whatever its
+    query says of it: its step is due when that changes."""
+    found = dict(views)
+    for key, stream in streams.items():
+        if key in views and views[key].kind is ViewKind.STREAM:
+            reads = {fold(read.relation): read for read in views[key].reads}
+            for clock in stream.clocks if stream.remembers else ():
+                known = reads.get(clock.assigned)
+                columns = {fold(name): name for name in (*(known.columns if known else ()), clock.column)}
+                name = views[clock.assigned].name if clock.assigned in views else clock.assigned
+                reads[clock.assigned] = Read(name, tuple(columns[one] for one in sorted(columns)))
+            ordered = tuple(reads[name] for name in sorted(reads))
+            found[key] = replace(views[key], stream=stream, reads=ordered)
+    return found
+
+
+def _definition(stream: Stream) -> str:
+    """The query of a stream over all that its table has."""
+    transformation = stream.transformation
+    if isinstance(transformation, AssignWatermarks):
+        names = [quoted(name) for name, _ in stream.inputs[0].columns]
+        given = [] if transformation.column is None else [f"{transformation.event_time} AS {quoted(transformation.column)}"]
+        return f"SELECT {', '.join([*names, *given])} FROM {quoted(transformation.input)}"
+    return stream_queries(transformation, stream.inputs, None, Moment(0, after=watermark_query(stream))).output
+
+
+def watermark_query(stream: Stream) -> str:
+    """The watermark of a stream after all that its tables have, as an expression of SQL."""
+    found = [
+        f"(SELECT max(unix_micros({quoted(one.column)})) - {one.delay} FROM {quoted(one.assigned)})" for one in stream.clocks
+    ]
+    whole = found[0]
+    for another in found[1:]:
+        # LEAST passes over NULLs, and an input without a watermark has the last word.
+        whole = f"CASE WHEN {whole} IS NOT NULL AND {another} IS NOT NULL THEN least({whole}, {another}) END"
+    return whole
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """The stream that is looked at, and where what is wrong with it is told."""
+
+    declaration: ViewDeclaration
+    places: Mapping[str, Location]
+    into: list[Diagnostic]
+
+    @property
+    def name(self) -> str:
+        return self.declaration.name
+
+    def refuse(self, code: str, message: str, hint: str | None, setting: str = "") -> None:
+        """Say what is wrong, where the setting is written (a part of its path; else where the stream is)."""
+        place = next((self.places[path] for path in sorted(self.places) if setting and path.endswith(f".{setting}")), None)
+        self.into.append(Diagnostic(code, message, place or self.declaration.location, hint))
+
+    def refuse_input(self, name: str, relations: _Relations, wanted: str, setting: str) -> None:
+        """Say that an input is not what it should be."""
+        key = fold(name)
+        if key in relations.views:
+            kind = "a stream" if relations.views[key].kind is ViewKind.STREAM else "a view"
+            hint = "a stream reads rows that are only added: those of an append-only table, or of another stream"
+            self.refuse("P380", f"stream {self.name!r} reads {name!r}, which is {kind} and not {wanted}", hint, setting)
+            return
+        names = [*(one.name for one in relations.tables.values()), *(one.name for one in relations.views.values())]
+        meant = did_you_mean(name, names)
+        self.refuse("P380", f"stream {self.name!r} reads {name!r}, which is not declared", meant, setting)
+
+    def has_column(self, name: str, setting: str, given: Input) -> bool:
+        """Whether an input has a column."""
+        if fold(name) in {fold(column) for column, _ in given.columns}:
+            return True
+        hint = did_you_mean(name, [column for column, _ in given.columns])
+        self.refuse("P383", f"{given.name!r}, which stream {self.name!r} reads, has no column {name!r}", hint, setting)
+        return False
+
+    def has_different_columns(self, columns: Columns) -> bool:
+        """Whether the columns that a stream gives have different names."""
+        names = [fold(name) for name, _ in columns]
+        twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+        if twice is None:
+            return True
+        message = f"stream {self.name!r} would give two columns {twice!r}"
+        self.refuse("P383", message, "call one of them otherwise", f"aggregates.{twice}")
+        return False
