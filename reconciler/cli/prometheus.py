@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from reconciler.run.orchestration import Activity
-from reconciler.service.status_model import ConnectorStatus, PipelineStatus
+from reconciler.service.status_model import ConnectorStatus, PipelineStatus, StreamStatus
 from reconciler.state.lifecycle import State
 
 
@@ -45,6 +45,10 @@ METRICS: Final[Mapping[str, Metric]] = {
     "reconcile_pipeline_freshness_highest_seconds": Metric("gauge", "The highest of this over the last hundred steps."),
     "reconcile_relation_rows": Metric("gauge", "Rows of a table or stored view at the published step."),
     "reconcile_relation_failed_calls": Metric("gauge", "Calls that failed and gave NULL, in the current rows of a view."),
+    "reconcile_stream_state_rows": Metric("gauge", "Rows that a stream remembers."),
+    "reconcile_stream_state_bytes": Metric("gauge", "Bytes of the rows that a stream remembers."),
+    "reconcile_stream_watermark_behind_seconds": Metric("gauge", "How far the watermark of a stream is behind now."),
+    "reconcile_stream_late_total": Metric("counter", "Rows that came too late for a stream since it was bootstrapped."),
     "reconcile_connector_activity": Metric("gauge", "1 for the connector's activity, 0 for the others."),
     "reconcile_connector_rows_total": Metric("counter", "Rows that the connector has moved."),
     "reconcile_connector_rows_per_second": Metric("gauge", "Rows per second over the last ten seconds."),
@@ -102,8 +106,18 @@ def _of_pipeline(status: PipelineStatus) -> Iterator[Sample]:
         for one in relation.failed_calls:
             view = {**labels, "relation": relation.name, "function": one.function}
             yield Sample("reconcile_relation_failed_calls", view, one.count)
+        if relation.stream is not None:
+            yield from _of_stream({**labels, "stream": relation.name}, relation.stream)
     for connector in status.connectors:
         yield from _of_connector({**labels, "connector": connector.name, "direction": connector.direction}, connector)
+
+
+def _of_stream(labels: Mapping[str, str], stream: StreamStatus) -> Iterator[Sample]:
+    yield Sample("reconcile_stream_state_rows", labels, stream.rows)
+    yield Sample("reconcile_stream_state_bytes", labels, stream.bytes)
+    if stream.behind_seconds is not None:
+        yield Sample("reconcile_stream_watermark_behind_seconds", labels, stream.behind_seconds)
+    yield Sample("reconcile_stream_late_total", labels, stream.late)
 
 
 def _of_connector(labels: Mapping[str, str], connector: ConnectorStatus) -> Iterator[Sample]:

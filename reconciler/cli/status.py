@@ -15,8 +15,9 @@ from reconciler.cli.output import clear_screen, end_unread, say, say_painted, sh
 from reconciler.environment.commits import short_commit
 from reconciler.environment.progress import in_failed_calls
 from reconciler.environment.target import Target
+from reconciler.plan.impact_words import bytes_words, rows_words, seconds_words
 from reconciler.service.status import read_status
-from reconciler.service.status_model import ConnectorStatus, PipelineStatus, RunStatus
+from reconciler.service.status_model import ConnectorStatus, PipelineStatus, RunStatus, StreamStatus
 from reconciler.workspace.pipelines import known_pipelines
 
 _PLAN_EVERY = 10
@@ -115,12 +116,27 @@ def _show_one(status: PipelineStatus) -> None:
         for relation in status.relations:
             for one in relation.failed_calls:
                 say(f"  {relation.name}: {in_failed_calls(one)}")
+            if relation.stream is not None:
+                say(f"  {relation.name}: {_stream(relation.stream)}")
     if status.connectors:
         say()
         names = ["CONNECTOR", "DIRECTION", "TRANSPORT", "ACTIVITY", "ROWS", "ROWS/S", "BACKLOG", "REJECTED", "POSITION"]
         show_table(names, [_line(connector) for connector in status.connectors])
         for connector in status.connectors:
             _show_troubles(connector)
+
+
+def _stream(stream: StreamStatus) -> str:
+    """What a stream remembers, and how far its watermark is."""
+    told = [f"remembers {rows_words(stream.rows)}, {bytes_words(stream.bytes)}"]
+    if stream.watermark is None:
+        told.append("no watermark yet")
+    else:
+        behind = "" if stream.behind_seconds is None else f", {seconds_words(stream.behind_seconds)} behind"
+        told.append(f"watermark {stream.watermark}{behind}")
+    if stream.late:
+        told.append(f"{rows_words(stream.late)} came too late")
+    return "; ".join(told)
 
 
 def _show_changes(diff: JsonObject) -> None:

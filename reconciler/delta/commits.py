@@ -14,6 +14,17 @@ _FAR = 1000
 def said_with(location: str, newest: int, transaction: Transaction) -> JsonObject | None:
     """What the commit says of itself that carries exactly this transaction, nothing as nothing; None where it can't be
     looked up: there is none, very many others came after it, or the log was cleaned up. `newest` is the table's version."""
+    found = _commit_with(location, newest, transaction)
+    return None if found is None else _said(found[1])
+
+
+def version_with(location: str, newest: int, transaction: Transaction) -> int | None:
+    """The version whose commit carries exactly this transaction, looked up as in `said_with`."""
+    found = _commit_with(location, newest, transaction)
+    return None if found is None else found[0]
+
+
+def _commit_with(location: str, newest: int, transaction: Transaction) -> tuple[int, list[JsonObject]] | None:
     for version in range(newest, max(-1, newest - _FAR), -1):
         try:
             (text,) = read_objects(location, [f"_delta_log/{version:020d}.json"])
@@ -23,7 +34,7 @@ def said_with(location: str, newest: int, transaction: Transaction) -> JsonObjec
         found = [one["txn"] for one in actions if "txn" in one and one["txn"]["appId"] == transaction.application]
         numbers = [int(one["version"]) for one in found]
         if transaction.version in numbers:
-            return _said(actions)
+            return version, actions
         if any(number < transaction.version for number in numbers):
             # They only rise.
             return None

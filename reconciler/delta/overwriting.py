@@ -60,7 +60,7 @@ def overwrite_on_disk(
         **({USER_METADATA: canonical_json(commit)} if commit else {}),
     }
     first = [] if wanted == json.loads(table.schema().to_json()) else [with_schema(table, wanted)]
-    adds: list[JsonObject] = [{"add": _added(action)} for action in actions]
+    adds: list[JsonObject] = [{"add": added_action(action)} for action in actions]
     removes = [removed(file, changes_rows=True) for file in gone]
     with writing(location, expected, data=_ABOUT_AN_ACTION * (len(adds) + len(removes))):
         is_done = put_entry(
@@ -83,7 +83,8 @@ def _has_others(schema: JsonObject) -> bool:
     return needs_features(schema) or '"variant"' in json.dumps(schema)
 
 
-def _added(action: "AddAction") -> JsonObject:
+def added_action(action: "AddAction") -> JsonObject:
+    """A file that a commit adds, as the log has it."""
     return {
         "path": action.path,
         "partitionValues": {},

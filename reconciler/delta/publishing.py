@@ -47,7 +47,7 @@ def publish(
         if _names_and_types(declared) != _names_and_types(schema):
             raise RegistryConflict("G605", f"the staged table at {join_location(location, staging)} has other columns")
         schema = declared
-    return overwrite_table(location, schema, _add_actions(staged, staging), expected, transaction, commit)
+    return overwrite_table(location, schema, add_actions(staged, staging), expected, transaction, commit)
 
 
 def publish_version(
@@ -58,14 +58,15 @@ def publish_version(
     from deltalake import Schema
 
     schema = Schema.from_json(source.schema().to_json())
-    return overwrite_table(location, schema, _add_actions(source, staging), expected, transaction)
+    return overwrite_table(location, schema, add_actions(source, staging), expected, transaction)
 
 
 def _names_and_types(schema: "Schema") -> list[tuple[str, str]]:
     return [(field["name"], json.dumps(field["type"], sort_keys=True)) for field in json.loads(schema.to_json())["fields"]]
 
 
-def _add_actions(staged: "DeltaTable", prefix: str) -> "list[AddAction]":
+def add_actions(staged: "DeltaTable", prefix: str) -> "list[AddAction]":
+    """The files of a staged table, as a table above it names them."""
     from deltalake.transaction import AddAction
 
     rows = staged.get_add_actions(flatten=False)

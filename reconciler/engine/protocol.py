@@ -30,13 +30,17 @@ def unchecked() -> None:
 class StoredSource:
     """A relation read from Delta: `location` is an absolute path or URI, `version` the Delta version to read; `added` are
     columns to come, which it does not have at that version: they are NULL. `spelled` are names of columns as the program
-    that reads them spells them, whatever letter case they have there."""
+    that reads them spells them, whatever letter case they have there.
+
+    `ranges`: of a relation whose rows are only added, only those that came after the first Delta version of each, up to its
+    second one. None: all rows."""
 
     name: str
     location: str
     version: int
     added: tuple[ColumnType, ...] = ()
     spelled: tuple[str, ...] = ()
+    ranges: tuple[tuple[int, int], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

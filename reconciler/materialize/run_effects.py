@@ -25,6 +25,8 @@ from typing import Any, TypeAlias, assert_never
 from reconciler.base.boundaries import BEFORE, EFFECTED, INTENDED
 from reconciler.base.errors import EngineError, IngestFailed, RegistryError
 from reconciler.base.names import fold
+from reconciler.delta.appending import publish_added
+from reconciler.delta.commits import version_with
 from reconciler.delta.opening import join_location
 from reconciler.delta.publishing import publish
 from reconciler.delta.tables import TableStatistics, statistics, table_version
@@ -46,6 +48,7 @@ from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.apply_effects import remove, staging_folder
 from reconciler.materialize.late_rows import as_stored, greatest_after, greatest_of_table
+from reconciler.materialize.stream_steps import Places, go_on
 from reconciler.materialize.view_builds import view_build
 from reconciler.materialize.withdrawing import ingest_transaction, statement_transaction, view_transaction
 from reconciler.plan.steps import StoredReads
@@ -114,6 +117,7 @@ class StepEffects:
         self.seconds: dict[str, float] = {"ingest": 0.0, "views": 0.0, "publish": 0.0}
         self._changed: set[str] = set()
         self._greatest: dict[str, Mapping[str, Number]] = {}
+        self._added: dict[str, list[tuple[int, int]]] = {}
 
     def write_tables(self) -> None:
         """Bring in what the intent names."""
@@ -144,7 +148,10 @@ class StepEffects:
             if not self._changed & {fold(name) for name in reads.of(key)}:
                 continue
             self._doing(self._intent.step, f"compute {view.name}", number, len(stored))
-            self._compute(key)
+            if view.stream is not None and view.stream.remembers:
+                self._go_on(key)
+            else:
+                self._compute(key)
             computed.append(view.name)
         return tuple(computed)
 
@@ -213,6 +220,7 @@ class StepEffects:
         self._boundary(f"table:{EFFECTED}")
         placement = self.placements[key]
         if written.version != placement.version:
+            self._added.setdefault(key, []).append((placement.version, self._came_with(placement, written, transaction)))
             placement = self._with_greatest(key, placement, written.version)
             found = self._compacted(placement, written.version, transaction)
             rows, size = (found.rows, found.bytes) if found else (None, None)
@@ -232,6 +240,15 @@ class StepEffects:
             self.missing[name] = written.missing
         if written.without_spark:
             self.without_spark.add(name)
+
+    def _came_with(self, placement: Placement, written: Written, transaction: Transaction) -> int:
+        """The version whose commit brought the rows of a write: where an earlier attempt wrote them, small files may have
+        been put together since."""
+        if not written.reused:
+            return written.version
+        location = join_location(self._target.warehouse, placement.location)
+        found = version_with(location, written.version, transaction)
+        return written.version if found is None else found
 
     def _with_greatest(self, key: str, placement: Placement, version: int) -> Placement:
         """The placement with the greatest values of its columns after a write."""
@@ -302,6 +319,45 @@ class StepEffects:
             self.without_spark.add(view.name)
         if built.failed_calls:
             self.failed_calls[view.name] = built.failed_calls
+        self._changed.add(key)
+
+    def _go_on(self, key: str) -> None:
+        """A stream goes on: it gives rows beside those that it gave before."""
+        view, placement, step = self._program.views[key], self.placements[key], self._intent.step
+        location = join_location(self._target.warehouse, placement.location)
+        places = Places(location, self._place(self._before), self._place(self.placements), self._added)
+        self._boundary(f"view:{BEFORE}")
+        self._check()
+        started = self._clock()
+        done = go_on(self._engine, self._program, view, places, placement.state, step)
+        self.seconds["views"] += self._clock() - started
+        self._boundary(f"view:{INTENDED}")
+        self._check()
+        built, late = done.built, done.late
+        self.placements[key] = replace(placement, state=done.state, failed_calls=built.failed_calls)
+        if late:
+            self.late[view.name] = late
+        if built.without_spark:
+            self.without_spark.add(view.name)
+        if built.failed_calls:
+            self.failed_calls[view.name] = built.failed_calls
+        if built.rows == 0:
+            with suppress(EngineError):  # on an object store; a prune removes it
+                remove(self._engine, done.output.staging)
+            return
+        started = self._clock()
+        transaction, commit = view_transaction(step), {**self._said, "inputs": _versions(done.output.sources)}
+        version = publish_added(location, done.folder, transaction, commit)
+        self._added.setdefault(key, []).append((placement.version, version))
+        found = self._compacted(placement, version, transaction)
+        self.seconds["publish"] += self._clock() - started
+        self._boundary(f"view:{EFFECTED}")
+        self.placements[key] = replace(
+            self.placements[key],
+            version=found.version if found else version,
+            rows=found.rows if found else None,
+            bytes=found.bytes if found else None,
+        )
         self._changed.add(key)
 
     def _table_target(self, key: str) -> TableTarget:

@@ -13,6 +13,31 @@ from reconciler.engine.stored import ColumnType, FailedCalls
 
 
 @dataclass(frozen=True, slots=True)
+class FormerState:
+    """Where what a stream remembered after an earlier step stands: a folder below its own."""
+
+    folder: str
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamState:
+    """What a stream remembers after a step: its rows stand in the folder `folder` below the stream's own, a Delta table of
+    one version, `step` is the step that computed them. `former` is the folder of the step before, and that step: it goes
+    with the next step, unless a checkpoint needs it. `greatest` has by key of the stream that assigns event time the
+    greatest one so far, in microseconds since 1970. `late` counts the rows that came too late since the stream was
+    bootstrapped."""
+
+    folder: str
+    step: int
+    rows: int
+    bytes: int
+    former: FormerState | None = None
+    greatest: Mapping[str, int] = field(default_factory=dict)
+    late: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
     """Where a relation stands: its folder under the warehouse, the Delta version, and what is known of it there.
 
@@ -20,7 +45,8 @@ class Placement:
     no part in equality: two placements that differ in it are the same place. `failed_calls` are those that gave NULL in the
     rows that stand there. `greatest` has of a table by folded column with LATENESS the greatest value that it ever had, as
     text (`program.lateness`; empty: none yet). `id` is Delta's of the table; None: heads of earlier versions did not say,
-    and whoever writes a head next finds out.
+    and whoever writes a head next finds out. `state` is what a stream remembers; None until its first step after a
+    bootstrap: then it is what a bootstrap of it gives.
     """
 
     location: str
@@ -33,6 +59,7 @@ class Placement:
     failed_calls: tuple[FailedCalls, ...] = field(default=(), compare=False)
     id: str | None = field(default=None, compare=False)
     greatest: Mapping[str, str] = field(default_factory=dict)
+    state: StreamState | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +138,7 @@ def recorded_place(key: str, place: JsonObject) -> tuple[str, str]:
 
 
 # Of a placement, what heads of older versions lack.
-_MEASURES = ("bytes", "seconds", "rows_read", "id")
+_MEASURES = ("bytes", "seconds", "rows_read", "id", "state")
 
 
 def placement_to_json(placement: Placement) -> JsonObject:

@@ -288,7 +288,7 @@ def _remove(target: Target, location: str, found: Pruning, run: PruneRun) -> Pru
         # It was dropped meanwhile, and went as a whole.
         return PrunedFolder(location, Left(0), ())
     stored = target.registry.head(found.pipeline)
-    kept = _staging_below(location, stored.value) if stored is not None else frozenset()
+    kept = _staging_below(target, location, stored.value) if stored is not None else frozenset()
     files = unneeded_files(place, left.since, left.versions, run.now().timestamp() - ORPHANS_SECONDS, kept, run.pause)
     for begin in range(0, len(files), run.at_once or len(files) or 1):
         part = files[begin : begin + (run.at_once or len(files))]
@@ -314,15 +314,15 @@ def _folders(
     target: Target, head: Head, decision: Decision, now: datetime, pause: Callable[[], None]
 ) -> Iterator[PrunedFolder]:
     for location, left in sorted(decision.left.items()):
-        place, kept = join_location(target.warehouse, location), _staging_below(location, head)
+        place, kept = join_location(target.warehouse, location), _staging_below(target, location, head)
         files = unneeded_files(place, left.since, left.versions, now.timestamp() - ORPHANS_SECONDS, kept, pause)
         if files:
             yield PrunedFolder(location, left, files)
 
 
-def _staging_below(location: str, head: Head) -> frozenset[str]:
+def _staging_below(target: Target, location: str, head: Head) -> frozenset[str]:
     prefix = f"{location}/"
-    return frozenset(one.removeprefix(prefix) for one in kept_staging_folders(head) if one.startswith(prefix))
+    return frozenset(one.removeprefix(prefix) for one in kept_staging_folders(target, head) if one.startswith(prefix))
 
 
 def _first(left: Left) -> int:

@@ -13,6 +13,7 @@ from reconciler.project.snapshot.objects import object_key, pins_of
 from reconciler.registry.entries import staging_of
 from reconciler.registry.model import Aliases, Head, Readers
 from reconciler.state.applied import read_snapshot
+from reconciler.state.checkpoints import all_checkpoints
 from reconciler.state.refreshed import refreshed_folders
 from reconciler.state.staged import staged_folders
 from reconciler.versions.looking import find_in_head
@@ -32,11 +33,24 @@ def version_references(target: Target, head: Head, program: Program) -> dict[tup
     return {key: tuple(sorted(words)) for key, words in sorted(found.items())}
 
 
-def kept_staging_folders(head: Head) -> frozenset[str]:
-    """The staging folders (below the warehouse) that open work refers to, and those of what is staged or was refreshed."""
+def kept_staging_folders(target: Target, head: Head) -> frozenset[str]:
+    """The staging folders (below the warehouse) that open work refers to, those of what is staged or was refreshed, and
+    those of what streams remember, now and at checkpoints."""
     entries = head.journal.entries if head.journal is not None else ()
     named = frozenset(folder for entry in entries if (folder := staging_of(entry.intent)) is not None)
-    return named | staged_folders(head) | refreshed_folders(head)
+    return named | staged_folders(head) | refreshed_folders(head) | _states(target, head)
+
+
+def _states(target: Target, head: Head) -> frozenset[str]:
+    relations = head.published.relations if head.published is not None else {}
+    placements = [one for one in relations.values() if one.state is not None]
+    if not placements:
+        return frozenset()
+    for checkpoint in all_checkpoints(target, head.pipeline):
+        placements += [one for one in checkpoint.relations.values() if one.state is not None]
+    found = {f"{one.location}/{one.state.folder}" for one in placements if one.state is not None}
+    former = {f"{one.location}/{one.state.former.folder}" for one in placements if one.state and one.state.former}
+    return frozenset(found | former)
 
 
 def _aliases(target: Target, head: Head) -> list[tuple[tuple[str, int], str]]:

@@ -31,6 +31,7 @@ from reconciler.environment.planned_engine import require_planned_engine
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.run_effects import Doing, StepEffects, untold
+from reconciler.materialize.stream_states import remove_former_states
 from reconciler.materialize.withdrawing import put_step_back
 from reconciler.project.program.model import Program
 from reconciler.registry.intents import Intent, RestoreCheckpoint, StepWork, kind_of
@@ -157,6 +158,7 @@ def _carry_out(
     told = ToldOfStep(kind_of(intent.work), {one.connector: one.since for one in intent.ingests}, without_spark)
     written = publish_head(target.registry, stored, done, program, told, boundary)
     boundary(f"step:{RECORDED}")
+    remove_former_states(target, session.engine, head, done)
     seconds = {**work.seconds, "publish": work.seconds["publish"] + clock() - started}
     return written, StepResult(
         intent.step,

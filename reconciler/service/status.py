@@ -14,7 +14,7 @@ from reconciler.apply.requiring_approval import require_approval
 from reconciler.apply.sizes import measure_hazards
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import ApprovalRequired, ManifestInvalid, PlanRejected, ReconcileError
-from reconciler.base.moments import seconds_between, this_moment
+from reconciler.base.moments import moment_of_milliseconds, seconds_between, this_moment
 from reconciler.base.names import fold
 from reconciler.diff.model import approval_diff
 from reconciler.engine.files import files_read_once, skipped_files
@@ -22,10 +22,11 @@ from reconciler.environment.locations import told_path
 from reconciler.environment.target import Target
 from reconciler.plan.model import RolledBack
 from reconciler.plan.words import describe_rolled_back, summarise
-from reconciler.project.program.model import Connector, Program
+from reconciler.project.program.model import Connector, Program, Relation, View
 from reconciler.registry.model import Controls, Head, Lease
+from reconciler.registry.placements import Placement
 from reconciler.run.orchestration import Activity, Decision, decide, has_ended
-from reconciler.service.status_model import ConnectorStatus, PipelineStatus, RelationStatus, RunStatus
+from reconciler.service.status_model import ConnectorStatus, PipelineStatus, RelationStatus, RunStatus, StreamStatus
 from reconciler.service.status_words import Seen, describe_state
 from reconciler.state.applied import AppliedState, read_applied
 from reconciler.state.controls import read_controls
@@ -172,9 +173,21 @@ def _relations(program: Program, head: Head) -> tuple[RelationStatus, ...]:
                 placement.rows if placement else None,
                 placement.version if placement else None,
                 placement.failed_calls if placement else (),
+                _stream(relation, placement),
             )
         )
     return tuple(found)
+
+
+def _stream(relation: Relation, placement: Placement | None) -> StreamStatus | None:
+    stream = relation.stream if isinstance(relation, View) else None
+    state = placement.state if placement is not None else None
+    if stream is None or state is None:
+        return None
+    passed = stream.watermark(state.greatest)
+    moment = None if passed is None else moment_of_milliseconds(passed // 1000)
+    behind = None if moment is None else seconds_between(moment, this_moment())
+    return StreamStatus(state.rows, state.bytes, moment, behind, state.late)
 
 
 def _connectors(

@@ -12,15 +12,29 @@ from reconciler.state.lifecycle import State
 
 
 @dataclass(frozen=True, slots=True)
+class StreamStatus:
+    """What a stream remembers after its last step: `rows` and `bytes` of state, its `watermark` (UTC; None: it has none yet)
+    and how many seconds that is behind now, and how many rows came too late since it was bootstrapped."""
+
+    rows: int
+    bytes: int
+    watermark: str | None
+    behind_seconds: float | None
+    late: int
+
+
+@dataclass(frozen=True, slots=True)
 class RelationStatus:
-    """A table or view as published. `rows` is None when it is not stored or not known. `failed_calls` are those of functions
-    that gave NULL where they failed, when the view was computed last."""
+    """A table, view or stream as published. `rows` is None when it is not stored or not known. `failed_calls` are those of
+    functions that gave NULL where they failed, when the view was computed last. `stream`: what a stream remembers, once it
+    went a step."""
 
     name: str
     kind: str
     rows: int | None
     version: int | None
     failed_calls: tuple[FailedCalls, ...] = ()
+    stream: StreamStatus | None = None
 
 
 @dataclass(frozen=True, slots=True)

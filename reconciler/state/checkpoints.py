@@ -92,6 +92,16 @@ def list_checkpoints(target: Target, pipeline: str) -> tuple[Checkpoint, ...]:
     return tuple(_decoded(pipeline, row) for row in ordered[-LISTED:])
 
 
+def all_checkpoints(target: Target, pipeline: str) -> tuple[Checkpoint, ...]:
+    """Every row of the history: also those whose name was given again."""
+    return tuple(_decoded(pipeline, row) for row in target.registry.history(History.CHECKPOINTS, pipeline))
+
+
+def is_checkpointed(target: Target, pipeline: str, step: int) -> bool:
+    """Whether there is a checkpoint of a step."""
+    return bool(target.registry.last_rows(History.CHECKPOINTS, pipeline, ("at",), "at", 1, None, step=str(step)))
+
+
 def find_checkpoint(target: Target, pipeline: str, name: str) -> Checkpoint:
     """The newest checkpoint of that name. Raises NotFound (A516)."""
     rows = target.registry.history(History.CHECKPOINTS, pipeline, name=name)

@@ -26,7 +26,7 @@ from reconciler.base.errors import NotFound
 from reconciler.base.json_objects import from_json, to_json
 from reconciler.base.moments import moment_of, this_moment
 from reconciler.registry.model import Head
-from reconciler.registry.placements import ForeignStep, Placement, foreign_places, recorded_place
+from reconciler.registry.placements import ForeignStep, Placement, StreamState, foreign_places, recorded_place
 from reconciler.registry.protocol import HISTORY_COLUMNS, History, Registry
 
 WITHDRAWN = "withdrawn"
@@ -150,7 +150,7 @@ def read_step(registry: Registry, head: Head, step: int) -> StepState:
         relations |= json.loads(rows[number]["relations"])
         positions |= json.loads(rows[number]["positions"])
     own = _own(dict(sorted(relations.items())))
-    places = {key: Placement(place["location"], place["version"]) for key, place in own.items()}
+    places = {key: _placement(place) for key, place in own.items()}
     gone = removed_since(registry, head, step, places)
     return StepState(step, found["at"], found["record"], places, positions, gone, _foreign(relations))
 
@@ -218,6 +218,11 @@ def removed_since(registry: Registry, head: Head, step: int, places: Mapping[str
     )
 
 
+def _placement(place: Mapping[str, Any]) -> Placement:
+    state = place.get("state")
+    return Placement(place["location"], place["version"], state=None if state is None else from_json(StreamState, state))
+
+
 def _own(relations: Mapping[str, Any]) -> dict[str, Any]:
     return {key: place for key, place in relations.items() if _STEP not in place}
 
@@ -257,7 +262,11 @@ def _places(head: Head) -> dict[str, JsonObject]:
     if head.published is None:
         return {}
     own: dict[str, JsonObject] = {
-        key: {"location": placement.location, "version": placement.version}
+        key: {
+            "location": placement.location,
+            "version": placement.version,
+            **({"state": to_json(placement.state)} if placement.state is not None else {}),
+        }
         for key, placement in head.published.relations.items()
     }
     return own | foreign_places(head.published.foreign)

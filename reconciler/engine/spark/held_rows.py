@@ -10,11 +10,13 @@ Rules:
 
 import os
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from reconciler.base.digest import JsonObject, canonical_json
+from reconciler.delta.added_files import added_files
 from reconciler.delta.arrow_rows import PlainTable, plain_table, rows_of
 from reconciler.delta.opening import is_local, local_path
 
@@ -78,6 +80,14 @@ class HeldRows:
             parts.append(part)
         rows = pa.concat_tables(parts) if parts else rows_of(table)
         return None if rows is None or rows.num_rows > MOST_ROWS else Held(table.schema, rows)
+
+    def added(self, location: str, version: int, ranges: Sequence[tuple[int, int]]) -> Held | None:
+        """The rows that a table got in these ranges of versions, where there are few; the table itself may be large."""
+        found = added_files(location, version, ranges)
+        if found is None or len(found.files) > MOST_FILES or found.bytes > MOST_BYTES or (found.rows or 0) > MOST_ROWS:
+            return None
+        rows = rows_of(found.table, found.files)
+        return None if rows is None or rows.num_rows > MOST_ROWS else Held(found.table.schema, rows)
 
     def _table(self, location: str, version: int) -> PlainTable | None:
         """The table at a version, where it is small and plain."""

@@ -91,7 +91,7 @@ class PinnedViews:
 
 
 def _by_files(session: SparkSession, source: StoredSource) -> DataFrame | None:
-    if not is_local(source.location) or _PLAIN_PLACE.fullmatch(source.location) is None:
+    if source.ranges is not None or not is_local(source.location) or _PLAIN_PLACE.fullmatch(source.location) is None:
         return None
     table = plain_table(source.location, source.version)
     if table is None or not _is_of_few(table):

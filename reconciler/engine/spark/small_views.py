@@ -111,11 +111,16 @@ class SmallViews:
         found = {}
         for source in wanted.sources:
             if isinstance(source, StoredSource):
-                held = self._held.of(source.location, source.version)
+                held = self._held_of(source)
                 if held is None:
                     return None
                 found[source] = held
         return found
+
+    def _held_of(self, source: StoredSource) -> Held | None:
+        if source.ranges is None:
+            return self._held.of(source.location, source.version)
+        return self._held.added(source.location, source.version, source.ranges)
 
     def _remember(self, wanted: ViewBuild, is_small: bool) -> None:
         self._is_small[_view(wanted)] = is_small

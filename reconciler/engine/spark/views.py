@@ -24,6 +24,7 @@ from reconciler.engine.protocol import (
     StoredSource,
     ViewBuild,
 )
+from reconciler.engine.spark.added_rows import added_frame
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import failed_calls, register_functions
 from reconciler.engine.spark.locations import Sessions, quoted, spark_location
@@ -120,7 +121,9 @@ def result_of(session: SparkSession, wanted: ViewBuild) -> DataFrame:
 
 
 def stored_frame(session: SparkSession, source: StoredSource) -> DataFrame:
-    """The table of a stored source at its version, as Delta's reader has it."""
+    """The table of a stored source at its version, as Delta's reader has it; or the rows that were added in its ranges."""
+    if source.ranges is not None:
+        return added_frame(session, source, source.ranges)
     return session.read.format("delta").option("versionAsOf", str(source.version)).load(spark_location(source.location))
 
 

@@ -1,0 +1,32 @@
+"""The rows that were added to a table between two of its versions, as a frame: of a relation whose rows are only added.
+
+They are read from the files that the table got (`delta.added_files`). Where these are not surely told, they are what the
+table has at the later version beyond what it had at the earlier one.
+"""
+
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from reconciler.delta.added_files import added_files
+from reconciler.delta.opening import is_local
+from reconciler.engine.protocol import StoredSource
+from reconciler.engine.spark.locations import spark_location
+
+
+def added_frame(session: SparkSession, source: StoredSource, ranges: tuple[tuple[int, int], ...]) -> DataFrame:
+    """The rows that a stored source got in these ranges of versions, in the columns that it has at its version."""
+    added = added_files(source.location, source.version, ranges) if is_local(source.location) else None
+    if added is None:
+        parts = [_at(session, source, after).exceptAll(_at(session, source, before)) for before, after in ranges]
+        return reduce(DataFrame.unionByName, parts) if parts else _at(session, source, source.version).limit(0)
+    schema = StructType.fromJson(dict(added.table.schema))
+    if not added.files:
+        return session.createDataFrame([], schema)
+    place = spark_location(source.location.rstrip("/"))
+    return session.read.schema(schema).parquet(*(f"{place}/{file.path}" for file in added.files))
+
+
+def _at(session: SparkSession, source: StoredSource, version: int) -> DataFrame:
+    return session.read.format("delta").option("versionAsOf", str(version)).load(spark_location(source.location))

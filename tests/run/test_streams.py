@@ -1,0 +1,208 @@
+"""What runs make of streams, on Spark: rows are added step by step, and what a stream remembers belongs to the step.
+
+What each transformation gives, tests/streams shows."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from reconciler.base.errors import EngineError
+from reconciler.engine.protocol import Engine
+from tests.streams.pond import (
+    BATCHES,
+    HOURLY,
+    PROGRAM,
+    YAML,
+    contents,
+    head_of,
+    hourly,
+    open_pond,
+    placement,
+    put,
+    put_batches,
+    rows,
+    write_pond,
+)
+
+
+@pytest.fixture(scope="module")
+def pond(tmp_path_factory: pytest.TempPathFactory, spark_engine: Engine) -> Path:
+    """The pond after all its batches. Copy it; don't change it."""
+    root = tmp_path_factory.mktemp("pond")
+    write_pond(root)
+    open_pond(root, spark_engine).apply()
+    put_batches(root)
+    open_pond(root, spark_engine).run_once()
+    return root
+
+
+def copy_of(pond: Path, to: Path) -> Path:
+    shutil.copytree(pond, to / "pond")
+    return to / "pond"
+
+
+def test_each_step_adds_what_its_rows_give(pond: Path, spark_engine: Engine) -> None:
+    assert hourly(pond) == sorted(HOURLY)
+    assert [row[0] for row in rows(pond, "once")] == ["a", "b", "c"]
+    assert rows(pond, "hottest") == [("a", 9), ("b", 4)]
+    assert open_pond(pond, spark_engine).plan().diff.is_empty
+
+
+def test_outputs_follow(pond: Path) -> None:
+    lines = [json.loads(line) for file in sorted((pond / "out").rglob("part-*")) for line in file.read_text().splitlines()]
+    told = [(row["device"], row["readings"], row["firing"]) for change in lines for row in [change["insert"]]]
+    assert sorted(told) == sorted((device, readings, firing) for device, _, readings, _, firing in HOURLY)
+
+
+def test_status_says_what_a_stream_remembers(pond: Path, spark_engine: Engine) -> None:
+    relations = {one.name: one for one in open_pond(pond, spark_engine).status().relations}
+    stream = relations["hourly"].stream
+    assert stream is not None
+    assert (stream.rows, stream.watermark, stream.late) == (1, "2026-01-01T13:59:00.000+00:00", 1)
+    assert stream.behind_seconds is not None
+    assert relations["timed"].kind == "stream"
+    assert relations["timed"].stream is None, "it remembers nothing"
+
+
+def test_what_was_remembered_two_steps_ago_is_gone(pond: Path) -> None:
+    stands = placement(pond, "hourly")
+    assert stands.state is not None
+    assert stands.state.former is not None
+    folders = {path.name for path in (pond / "warehouse" / stands.location).glob("v-*")}
+    assert {stands.state.folder, stands.state.former.folder} <= folders
+    states = [folder for folder in folders if _is_state(pond / "warehouse" / stands.location / folder)]
+    assert len(states) == 2
+
+
+def _is_state(folder: Path) -> bool:
+    log = folder / "_delta_log" / f"{0:020d}.json"
+    return log.exists() and "__step" in log.read_text()
+
+
+def test_a_step_that_is_withdrawn_leaves_streams_as_they_were(tmp_path: Path, spark_engine: Engine) -> None:
+    risky = "CREATE MATERIALIZED VIEW risky AS SELECT 1 / temperature AS share FROM readings;\n"
+    write_pond(tmp_path, program=PROGRAM + risky)
+    open_pond(tmp_path, spark_engine).apply()
+    put_batches(tmp_path, 0, 2)
+    open_pond(tmp_path, spark_engine).run_once()
+    before = contents(tmp_path)
+
+    put(tmp_path, 2, ("a", "11:40", 0), ("b", "12:30", 7))
+    with pytest.raises(EngineError):
+        open_pond(tmp_path, spark_engine).run_once()
+    assert contents(tmp_path) == before
+
+    put_batches(tmp_path, 2)
+    open_pond(tmp_path, spark_engine).run_once()
+    assert hourly(tmp_path) == sorted(HOURLY)
+
+
+def test_a_checkpoint_has_what_belongs_to_it(tmp_path: Path, spark_engine: Engine) -> None:
+    write_pond(tmp_path)
+    open_pond(tmp_path, spark_engine).apply()
+    put_batches(tmp_path, 0, 3)
+    open_pond(tmp_path, spark_engine).run_once()
+    open_pond(tmp_path, spark_engine).checkpoint("before")
+    state = placement(tmp_path, "hourly").state
+
+    put_batches(tmp_path, 3)
+    open_pond(tmp_path, spark_engine).run_once()
+    open_pond(tmp_path, spark_engine).prune()
+    open_pond(tmp_path, spark_engine).restore("before")
+    assert placement(tmp_path, "hourly").state == state
+    assert hourly(tmp_path) == sorted(HOURLY[:3])
+
+    open_pond(tmp_path, spark_engine).run_once()
+    assert hourly(tmp_path) == sorted(HOURLY)
+
+
+def test_a_stream_that_is_renamed_keeps_what_it_remembers(pond: Path, tmp_path: Path, spark_engine: Engine) -> None:
+    root = copy_of(pond, tmp_path)
+    state = placement(root, "once").state
+    moved = YAML.replace("name: once", "name: first")
+    moved = moved.replace("  streams:", "  moved:\n    - {from: once, to: first}\n  streams:")
+    write_pond(root, moved)
+    open_pond(root, spark_engine).apply()
+    assert placement(root, "first").state == state
+
+    put(root, 5, ("c", "14:30", 2), ("d", "14:31", 1))
+    open_pond(root, spark_engine).run_once()
+    assert [row[0] for row in rows(root, "first")] == ["a", "b", "c", "d"]
+
+
+def test_a_stream_that_is_changed_is_computed_from_the_rows_that_are_there(
+    pond: Path, tmp_path: Path, spark_engine: Engine
+) -> None:
+    root = copy_of(pond, tmp_path)
+    write_pond(root, YAML.replace("tumbling: 1h", "tumbling: 2h"))
+    open_pond(root, spark_engine).apply()
+    # None of the rows is late where all come at once.
+    assert hourly(root) == [("a", "10:00", 5, 9, "on_time"), ("b", "10:00", 3, 4, "on_time")]
+    assert placement(root, "hourly").state is None
+
+    put(root, 5, ("c", "16:30", 2))
+    open_pond(root, spark_engine).run_once()
+    assert hourly(root)[2:] == [("c", "14:00", 1, 1, "on_time")]
+    assert open_pond(root, spark_engine).plan().diff.is_empty
+
+
+def test_batches_are_steps(pond: Path) -> None:
+    published = head_of(pond).published
+    assert published is not None
+    assert published.step == len(BATCHES)
+
+
+def test_a_stream_goes_back_to_an_earlier_version_and_on_from_there(
+    pond: Path, tmp_path: Path, spark_engine: Engine
+) -> None:
+    root = copy_of(pond, tmp_path)
+    write_pond(root, YAML.replace("tumbling: 1h", "tumbling: 2h"))
+    open_pond(root, spark_engine).apply()
+    assert [one.number for one in open_pond(root, spark_engine).versions("hourly").versions] == [0, 1]
+
+    open_pond(root, spark_engine).rollback("hourly@v0")
+    assert hourly(root) == sorted(HOURLY), "nothing came since: the rows are those that were there"
+    put(root, 5, ("c", "14:30", 2), ("c", "15:30", 3))
+    open_pond(root, spark_engine).run_once()
+    assert hourly(root) == sorted([*HOURLY, ("c", "14:00", 2, 2, "on_time")])
+
+
+def test_a_stream_is_staged_and_promoted(pond: Path, tmp_path: Path, spark_engine: Engine) -> None:
+    root = copy_of(pond, tmp_path)
+    write_pond(root, YAML.replace("tumbling: 1h", "tumbling: 2h"))
+    open_pond(root, spark_engine).stage()
+    assert hourly(root) == sorted(HOURLY)
+    open_pond(root, spark_engine).promote()
+    assert hourly(root) == [("a", "10:00", 5, 9, "on_time"), ("b", "10:00", 3, 4, "on_time")]
+    put(root, 5, ("c", "16:30", 2))
+    open_pond(root, spark_engine).run_once()
+    assert hourly(root)[2:] == [("c", "14:00", 1, 1, "on_time")]
+
+
+def test_another_expiry_goes_on_with_what_is_remembered(pond: Path, tmp_path: Path, spark_engine: Engine) -> None:
+    root = copy_of(pond, tmp_path)
+    state = placement(root, "once").state
+    write_pond(root, YAML.replace("keys: [device], expiry: 2h", "keys: [device], expiry: 3h"))
+    open_pond(root, spark_engine).apply()
+    assert placement(root, "once").state == state
+    assert [row[0] for row in rows(root, "once")] == ["a", "b", "c"]
+
+    # By the old expiry, `a` and `b` are forgotten when the watermark is 13:59: that was so, and stays so.
+    put(root, 5, ("b", "14:10", 2), ("c", "14:20", 2))
+    open_pond(root, spark_engine).run_once()
+    assert [row[0] for row in rows(root, "once")] == ["a", "b", "b", "c"]
+
+
+def test_early_firings_that_are_new_go_on_with_the_rows_that_are_remembered(
+    pond: Path, tmp_path: Path, spark_engine: Engine
+) -> None:
+    root = copy_of(pond, tmp_path)
+    early = "allowed_lateness: 10m\n        trigger: {after_watermark: {early: {count: 2}, late: {count: 1}}}"
+    write_pond(root, YAML.replace("allowed_lateness: 10m", early))
+    open_pond(root, spark_engine).apply()
+    assert hourly(root) == sorted(HOURLY)
+    put(root, 5, ("c", "14:30", 2))
+    open_pond(root, spark_engine).run_once()
+    assert hourly(root) == sorted([*HOURLY, ("c", "14:00", 2, 2, "early")])
