@@ -12,6 +12,8 @@ def describe_step_result(pipeline: str, result: StepResult) -> str:
     """A step in one line."""
     done = [f"{name} {_rows(result, name, count)}" for name, count in sorted(result.rows.items())]
     done += [f"reads {name} at step {step}" for name, step in sorted(result.followed.items())]
+    streams = sorted(result.late.keys() - result.rows.keys())
+    done += [f"{result.late[name]} row{'' if result.late[name] == 1 else 's'} too late for {name}" for name in streams]
     views = ", ".join(result.views) or "none"
     return f"{pipeline} step {result.step}: {', '.join(done)}; views brought up to date: {views}"
 
