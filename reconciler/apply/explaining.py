@@ -79,4 +79,5 @@ def _stored_at(target: Target, placement: Placement) -> Stored:
         version=placement.version,
         columns={column.name: column.type for column in placement.columns},
         measure=Measure(placement.rows, placement.bytes, placement.seconds, placement.rows_read),
+        state=Measure(placement.state.rows, placement.state.bytes) if placement.state is not None else None,
     )

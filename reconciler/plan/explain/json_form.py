@@ -63,6 +63,7 @@ def _stored(stored: Stored) -> dict[str, Any]:
         "bytes": measure.bytes,
         "bootstrap_seconds": measure.seconds,
         "bootstrap_rows_read": measure.rows_read,
+        **({"state": {"rows": stored.state.rows, "bytes": stored.state.bytes}} if stored.state is not None else {}),
     }
 
 

@@ -68,12 +68,13 @@ class ColumnExplanation:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Where a relation stands, and how much it holds."""
+    """Where a relation stands, and how much it holds; `state`: how much a stream remembers, once it went a step."""
 
     location: str
     version: int
     columns: Mapping[str, str]
     measure: Measure
+    state: Measure | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from reconciler.base.printing import printable
 from reconciler.base.secrets.redaction import masked_in_code
 from reconciler.plan.explain.model import ColumnExplanation, Part, RelationExplanation, RelationLine, State, Stored, Written
 from reconciler.plan.explain.origins import Origins
+from reconciler.plan.impact import Measure
 from reconciler.plan.impact_words import bytes_words, rows_words, seconds_words
 from reconciler.plan.text_form import no_paint, query_difference
 from reconciler.plan.wrapping import columns_of, wrap
@@ -97,11 +98,16 @@ def _state_words(state: State) -> str:
 def _place(stored: Stored | None) -> str:
     if stored is None:
         return "not stored"
-    size = [rows_words(stored.measure.rows)] if stored.measure.rows is not None else []
-    size += [bytes_words(stored.measure.bytes)] if stored.measure.bytes is not None else []
     learnt = stored.measure.seconds
     took = f"; its last bootstrap took {seconds_words(learnt)}" if learnt is not None else ""
-    return f"stored at {stored.location}, Delta version {stored.version}: {', '.join(size) or 'size not known'}{took}"
+    place = f"stored at {stored.location}, Delta version {stored.version}: {_size(stored.measure)}{took}"
+    return place if stored.state is None else f"{place}; it remembers {_size(stored.state)}"
+
+
+def _size(measure: Measure) -> str:
+    size = [rows_words(measure.rows)] if measure.rows is not None else []
+    size += [bytes_words(measure.bytes)] if measure.bytes is not None else []
+    return ", ".join(size) or "size not known"
 
 
 def _column_lines(columns: Sequence[ColumnExplanation]) -> list[str]:
