@@ -1,8 +1,8 @@
 """What streams remembered before: it goes, step by step.
 
 After a step, a stream needs what it remembers then. What it remembered the step before stays for one step more, for whoever
-writes a checkpoint of that step meanwhile; what a checkpoint needs stays with it, until a prune takes it. What is left where a
-process died before it removed a folder, or could not, a prune finds as well.
+writes a checkpoint of that step meanwhile; what a checkpoint needs stays with it, until a prune takes it. What is left where
+a process died before it removed a folder, or could not, a prune finds as well.
 """
 
 from contextlib import suppress

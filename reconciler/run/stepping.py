@@ -47,13 +47,13 @@ from reconciler.workspace.declared import places_told
 @dataclass(frozen=True, slots=True)
 class StepResult:
     """What a step did: rows by connector (or by table, for a statement), the views that were computed, the records that went
-    to the dead letters, the deletes that found no row and the records that were left out as late, by connector (rows that came
-    too late for a stream, by stream), and the seconds of each phase (`ingest`, `views`, `publish`; whoever writes the outputs afterwards adds `emit`). `followed` are
-    the steps of other pipelines that it went on to. `unknown` says by connector in how many rows fields came that no column
-    takes, `missing` which fields a header or schema lacked. `failed_calls` are by view those of functions that gave NULL
-    where they failed. `without_spark` are the connectors, tables and views that were so small that this process wrote them
-    by itself. `freshness` is by connector how old, in seconds, the oldest change that it brought was when the step was
-    published (None: nobody knows)."""
+    to the dead letters, the deletes that found no row and the records that were left out as late, by connector (rows that
+    came too late for a stream, by stream), and the seconds of each phase (`ingest`, `views`, `publish`; whoever writes the
+    outputs afterwards adds `emit`). `followed` are the steps of other pipelines that it went on to. `unknown` says by
+    connector in how many rows fields came that no column takes, `missing` which fields a header or schema lacked.
+    `failed_calls` are by view those of functions that gave NULL where they failed. `without_spark` are the connectors,
+    tables and views that were so small that this process wrote them by itself. `freshness` is by connector how old, in
+    seconds, the oldest change that it brought was when the step was published (None: nobody knows)."""
 
     step: int
     rows: Mapping[str, int]
