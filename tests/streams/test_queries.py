@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 import sqlglot
 
+from reconciler.sql.check import analyse_query
 from reconciler.streams.model import (
     AfterWatermark,
     AggregateOverWindow,
@@ -45,6 +46,15 @@ def test_all_texts_can_be_read_and_name_their_columns(state: str | None) -> None
             assert not re.search(r"SELECT\s+\*|,\s*\*\s*(?:,|FROM)", text)
             assert OF_CHANCE.search(text) is None
         assert texts(of, state) == texts(of, state)
+
+
+def test_definitions_are_read_as_those_of_views_are() -> None:
+    for of in ALL:
+        definition = stream_queries(of, inputs_for(of), None, Moment(1, after="(SELECT MAX(now) FROM watermarks)")).output
+        relations: dict[str, dict[str, str | None]] = {name: dict(COLUMNS) for name in inputs_of(of)}
+        analysed = analyse_query(definition, None, {**relations, "watermarks": {"now": "BIGINT"}})
+        assert not analysed.diagnostics
+        assert analysed.columns is not None
 
 
 def test_the_state_is_read_only_where_there_is_one() -> None:
@@ -127,4 +137,3 @@ def test_states_do_not_depend_on_triggers() -> None:
         if isinstance(of.window, Tumbling):
             other = replace(of, trigger=WindowClose(), aggregates=(("other", "max(v)"),))
             assert texts(of)[1] == texts(other)[1]
-    assert len(COLUMNS) == 4

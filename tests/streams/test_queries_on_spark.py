@@ -91,6 +91,15 @@ def test_random_histories(session: Any, place: int) -> None:
     assert require_no_difference(session, ALL[place], seed=1000 + place, histories=HISTORIES) > 0
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("place", range(len(ALL)), ids=lambda place: str(ALL[place]))
+def test_the_definition_is_one_step(session: Any, place: int) -> None:
+    """With the watermark as a query, which not every place in a query takes."""
+    of = ALL[place]
+    inputs, after = random_steps(of, 3, 40, 1).rows[0], 8
+    require_same_rows(definition_on_spark(session, of, inputs, after), machine(of).step(inputs, None, after).rows, str(of))
+
+
 @pytest.mark.parametrize("name", mostly_slow(golden.names(), *QUICK_CASES))
 def test_cases(session: Any, name: str) -> None:
     case, before = golden.case(name), None

@@ -3,6 +3,8 @@
 - A row is cached while its event time and the expiry are not before the watermark. It is late when they are before the
   watermark that the step before left, or when it has no event time: then it is dropped. Keys that are NULL are equal to
   nothing.
+  (The seed drops an entry when the watermark is its event time and the expiry. There a watermark says that the rows of its
+  own time have come, too; here they may still come in time, and have to find what they are near enough to.)
 - A pair is given when the later of its rows comes: in a later step, or later in the order of the step, where of rows of
   equal event time those of the left input come before those of the right.
 - `all`: a row is joined with each cached row of the other side that is near enough. `latest`: with one of those that came

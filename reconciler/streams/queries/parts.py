@@ -6,7 +6,9 @@
 - Where the order of rows matters, they are ordered by the step that they came in, then by event time, then by the values of
   all columns in turn, NULL before all others. A type that has no order of its own goes by its text. Rows that are equal in
   all of that can be taken for one another.
-- A watermark that is NULL has passed nothing.
+- A watermark that is NULL has passed nothing. Another one says that rows before it are late; rows of its own time are not.
+  So a window whose end is not in it is over when the watermark is its end, and what includes its last moment when it is
+  greater.
 """
 
 import re

@@ -65,6 +65,7 @@ class RunningForm:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
+    written: str
     function: str
     argument: str
     tokens: tuple[Token, ...]
@@ -110,8 +111,7 @@ def over_window(expression: str, window: str) -> str | None:
     call = _read(expression)
     if isinstance(call, str):
         return None
-    name = expression[: expression.index("(")].strip()
-    return f"{name}({call.value()}) OVER ({window})"
+    return f"{call.written}({call.value()}) OVER ({window})"
 
 
 def _single(of_row: str, combine: Combine) -> RunningForm:
@@ -176,7 +176,7 @@ def _read(expression: str) -> _Call | str:
         return unknown
     rest = tokens[end + 1 :]
     if not rest:
-        return _Call(function, argument, inside, None)
+        return _Call(tokens[0].text, function, argument, inside, None)
     last = len(rest) - 1
     if (
         last > 3
@@ -185,7 +185,7 @@ def _read(expression: str) -> _Call | str:
         and rest[2].is_word("WHERE")
         and _closing(rest, 1) == last
     ):
-        return _Call(function, argument, inside, expression[rest[3].start : rest[last - 1].end])
+        return _Call(tokens[0].text, function, argument, inside, expression[rest[3].start : rest[last - 1].end])
     return f"nothing but FILTER (WHERE …) may follow the call; found '{expression[rest[0].start :]}'"
 
 

@@ -50,6 +50,7 @@ from reconciler.streams.queries.parts import (
 )
 
 _PENDING = "`__pending`"
+_PASSES = "`__passes`"
 _SESSION = "`__session`"
 _FIRST, _LAST, _KNOWN_LAST = "`__first`", "`__last`", "`__known_last`"
 _CAME, _CAME_LATE, _WAITING = "`__came`", "`__came_late`", "`__waiting`"
@@ -134,7 +135,7 @@ class _Step:
             firings = f"LATERAL VIEW explode({all_numbers}) `__firings` AS {FIRING}"
             parts.append(("__fired", f"SELECT {fired}\nFROM `__counted`\n{firings}"))
             return query(parts, self.given_rows("__fired", "", label, last, FIRING, _CAME_LATE))
-        counts = [TIME, _FIRST, _LAST, _KNOWN_LAST, ORDINAL, _CAME, _CAME_LATE, _LATE_FIRST, _EARLY_FIRST]
+        counts = [TIME, _FIRST, _LAST, _KNOWN_LAST, ORDINAL, _CAME, _CAME_LATE, _LATE_FIRST, _EARLY_FIRST, _PASSES]
         rows = f"`__counted` AS {relation_alias(self.given.input)}"
         parts.append(("__running", f"SELECT {listed([*self.keys, *counts, *running])}\nFROM {rows}"))
         firings = f"LATERAL VIEW explode({own_numbers(*self.firings())}) `__firings` AS {FIRING}"
@@ -185,8 +186,9 @@ class _Step:
         placed = f"SELECT {listed([*columns, *counts])}\nFROM `__sessions`\nWHERE {self.closes} >= {self.before}"
         columns += [ORDINAL, _CAME, _CAME_LATE, _WAITING]
         first = f"GREATEST(CAST(1 AS BIGINT), {self.late_count} - {_WAITING})" if self.late_count else f"{_CAME_LATE} + 1"
-        late = f"SELECT {listed(columns)}, {first} AS {_LATE_FIRST}\nFROM `__placed`"
-        columns.append(_LATE_FIRST)
+        # No subquery may stand in what is exploded: the watermark may be one.
+        late = f"SELECT {listed(columns)}, {first} AS {_LATE_FIRST}, {self._passes()} AS {_PASSES}\nFROM `__placed`"
+        columns += [_LATE_FIRST, _PASSES]
         waiting = self._left(_LATE_FIRST, _CAME_LATE, self.late_count, f"{_WAITING} + {_CAME_LATE}")
         early = f"SELECT {listed(columns)}, {waiting} AS {_EARLY_WAITING}\nFROM `__late`"
         columns.append(_EARLY_WAITING)
@@ -216,7 +218,7 @@ class _Step:
             counts.append(Counted(_LATE_FIRST, _CAME_LATE, self.late_count))
         if self.early is not None:
             counts.append(Counted(_EARLY_FIRST, _CAME, self.early))
-        return counts, Passing(self._passes(), _CAME) if isinstance(self.given.trigger, AfterWatermark) else None
+        return counts, Passing(_PASSES, _CAME) if isinstance(self.given.trigger, AfterWatermark) else None
 
     def state(self) -> str:
         remains = f"WHERE {self.closes} >= {self.after}"
@@ -232,7 +234,7 @@ class _Step:
             last = f"{_CAME} - {self._left(_EARLY_FIRST, _CAME, self.early, '0')}"
             fired = f"CASE WHEN {_EARLY_FIRST} <= {_CAME} THEN {last} ELSE {fired} END"
         if isinstance(self.given.trigger, AfterWatermark):
-            fired = f"CASE WHEN {self._passes()} THEN {_CAME} ELSE {fired} END"
+            fired = f"CASE WHEN {_PASSES} THEN {_CAME} ELSE {fired} END"
         pending = f"{_PENDING} AND {ORDINAL} > {fired} AS {_PENDING}"
         return query([*parts, *self.counted()], f"SELECT {listed([*self.columns, pending])}\nFROM `__counted`\n{remains}")
 

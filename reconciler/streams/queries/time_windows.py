@@ -51,6 +51,7 @@ from reconciler.streams.queries.parts import (
 _END = "`__end`"
 _STEP = "`__step`"
 _WATERMARK = "`__watermark`"
+_PASSES = "`__passes`"
 _UP_TO_HERE = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 _TOTAL, _KNOWN, _EARLY = "`__total`", "`__known`", "`__early`"
 
@@ -97,7 +98,12 @@ class _Step:
             starts = f"sequence({last}, {first}, CAST(-{self.every} AS BIGINT))"
             view = f"\nLATERAL VIEW explode({starts}) `__starts` AS `__start`"
         in_windows = f"SELECT {columns}, {end} AS {_END}\nFROM `__rows`{view}"
-        return f"SELECT {columns}, {_END}\nFROM (\n{in_windows}\n) AS `__in_windows`\nWHERE {self.closes} > {self.before}"
+        # No subquery may stand in what is exploded: the watermark may be one.
+        passes = f"{_END} > {self.before} AND {_END} <= {self.after} AS {_PASSES}"
+        return (
+            f"SELECT {columns}, {_END}, {passes}\nFROM (\n{in_windows}\n) AS `__in_windows`\n"
+            f"WHERE {self.closes} > {self.before}"
+        )
 
     def output(self) -> str:
         parts = [("__rows", self.rows()), ("__panes", self.panes())]
@@ -105,14 +111,13 @@ class _Step:
         if isinstance(trigger, WindowClose):
             return query(parts, self.fired_once("__panes", f"{self.closes} <= {self.after}", "'close'"))
         if trigger == AfterWatermark():
-            passing = f"{_END} > {self.before} AND {_END} <= {self.after}"
-            return query(parts, self.fired_once("__panes", passing, "'on_time'"))
+            return query(parts, self.fired_once("__panes", _PASSES, "'on_time'"))
         parts.append(("__placed", self.placed()))
         running = running_values(self.given, f"{partition(self.keys, _END)} ORDER BY {ORDINAL} {_UP_TO_HERE}")
         if running is None:
             parts.append(("__fired", self.fired()))
             return query(parts, self.given_rows("__fired", "", self.label(), FIRING, _EARLY))
-        counts = [_END, ORDINAL, _TOTAL, _KNOWN, _EARLY]
+        counts = [_END, _PASSES, ORDINAL, _TOTAL, _KNOWN, _EARLY]
         rows = f"`__placed` AS {relation_alias(self.given.input)}"
         parts.append(("__running", f"SELECT {listed([*self.keys, *counts, *running])}\nFROM {rows}"))
         counted, passes, _ = self.firings()
@@ -149,6 +154,7 @@ class _Step:
         columns = [
             *self.columns,
             _END,
+            _PASSES,
             # The count of a row is an INT; those that it is compared with are not.
             f"CAST(ROW_NUMBER() OVER ({window} ORDER BY {listed(order)}) AS BIGINT) AS {ORDINAL}",
             f"COUNT(*) OVER ({window}) AS {_TOTAL}",
@@ -181,9 +187,8 @@ class _Step:
             every = trigger.late.rows
             given_late = greatest_multiple(f"GREATEST({_KNOWN} - {_EARLY}, 0)", every)
             counts.append(Counted(f"({_EARLY} + {given_late} + {every})", _TOTAL, every))
-        passes = f"{_END} > {self.before} AND {_END} <= {self.after}"
         pending = f"{ORDINAL} > CASE WHEN {_END} > {self.before} THEN {given_early} ELSE {_EARLY} + {given_late} END"
-        return counts, Passing(passes, _EARLY), pending
+        return counts, Passing(_PASSES, _EARLY), pending
 
     def label(self) -> str:
         if isinstance(self.given.trigger, CountTrigger):
