@@ -48,6 +48,7 @@ QUICK_CASES = (
     "running_hot_readings_per_day",
     "session_early_and_late_lateness_discarding",
     "tumbling_late_lateness_discarding",
+    "tumbling_window_close_no_lateness_accumulating",
 )
 ALL = [*by_key(), *over_windows()]
 HISTORIES = 10_000 // len(ALL) + 1
