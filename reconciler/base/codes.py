@@ -62,6 +62,7 @@ _MANIFEST: Final = {
     "M189": "a stream would give two columns of one name",
     "M190": "an expression of a stream is not one value",
     "M191": "a running aggregate that can't go on from what it had",
+    "M192": "a row would be in too many windows",
     "M150": "a rule names an unknown hazard",
     "M151": "a rule never decides anything",
     "M152": "a pattern that no pipeline's name can match",
@@ -169,6 +170,7 @@ _PROGRAM: Final[dict[str, str]] = {
     "P383": "a stream names a column that it does not have, or can't have",
     "P384": "an event time that is not a TIMESTAMP",
     "P385": "a running aggregate that can't go on from step to step",
+    "P386": "a key of a type whose values can't be compared",
 }
 
 _CONNECTORS: Final[dict[str, str]] = {

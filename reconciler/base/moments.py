@@ -6,6 +6,9 @@ the earlier one, nor of the same time: it is a millisecond after it then.
 
 from datetime import UTC, datetime, timedelta
 
+_FIRST = datetime(1, 1, 1, tzinfo=UTC)
+_LAST = datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)
+
 
 def moment_of(time: datetime) -> str:
     """A time, which has a zone, as rows say it."""
@@ -21,6 +24,14 @@ def moment_of_milliseconds(milliseconds: int) -> str | None:
         return moment_of(datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=milliseconds))
     except OverflowError:
         return None
+
+
+def moment_of_microseconds(microseconds: int) -> str:
+    """A time in microseconds since 1970, as rows say it; the ends of the calendar for what is beyond them."""
+    try:
+        return moment_of(datetime.fromtimestamp(0, UTC) + timedelta(microseconds=microseconds))
+    except OverflowError:
+        return moment_of(_LAST if microseconds > 0 else _FIRST)
 
 
 def seconds_between(earlier: str | None, later: str) -> float | None:

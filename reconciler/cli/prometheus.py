@@ -47,8 +47,10 @@ METRICS: Final[Mapping[str, Metric]] = {
     "reconcile_relation_failed_calls": Metric("gauge", "Calls that failed and gave NULL, in the current rows of a view."),
     "reconcile_stream_state_rows": Metric("gauge", "Rows that a stream remembers."),
     "reconcile_stream_state_bytes": Metric("gauge", "Bytes of the rows that a stream remembers."),
-    "reconcile_stream_watermark_behind_seconds": Metric("gauge", "How far the watermark of a stream is behind now."),
-    "reconcile_stream_late_total": Metric("counter", "Rows that came too late for a stream since it was bootstrapped."),
+    "reconcile_stream_watermark_behind_seconds": Metric(
+        "gauge", "How far the watermark of a stream is behind now; negative: ahead."
+    ),
+    "reconcile_stream_late_rows": Metric("gauge", "Rows that came too late for a stream since it was bootstrapped."),
     "reconcile_connector_activity": Metric("gauge", "1 for the connector's activity, 0 for the others."),
     "reconcile_connector_rows_total": Metric("counter", "Rows that the connector has moved."),
     "reconcile_connector_rows_per_second": Metric("gauge", "Rows per second over the last ten seconds."),
@@ -117,7 +119,7 @@ def _of_stream(labels: Mapping[str, str], stream: StreamStatus) -> Iterator[Samp
     yield Sample("reconcile_stream_state_bytes", labels, stream.bytes)
     if stream.behind_seconds is not None:
         yield Sample("reconcile_stream_watermark_behind_seconds", labels, stream.behind_seconds)
-    yield Sample("reconcile_stream_late_total", labels, stream.late)
+    yield Sample("reconcile_stream_late_rows", labels, stream.late)
 
 
 def _of_connector(labels: Mapping[str, str], connector: ConnectorStatus) -> Iterator[Sample]:

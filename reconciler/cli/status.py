@@ -118,6 +118,8 @@ def _show_one(status: PipelineStatus) -> None:
                 say(f"  {relation.name}: {in_failed_calls(one)}")
             if relation.stream is not None:
                 say(f"  {relation.name}: {_stream(relation.stream)}")
+            elif relation.kind == "stream" and relation.version is not None:
+                say(f"  {relation.name}: was computed as a whole; what it remembers is computed with its next step")
     if status.connectors:
         say()
         names = ["CONNECTOR", "DIRECTION", "TRANSPORT", "ACTIVITY", "ROWS", "ROWS/S", "BACKLOG", "REJECTED", "POSITION"]
@@ -132,8 +134,8 @@ def _stream(stream: StreamStatus) -> str:
     if stream.watermark is None:
         told.append("no watermark yet")
     else:
-        behind = "" if stream.behind_seconds is None else f", {seconds_words(stream.behind_seconds)} behind"
-        told.append(f"watermark {stream.watermark}{behind}")
+        away = stream.behind_seconds or 0.0
+        told.append(f"watermark {stream.watermark}, {seconds_words(abs(away))} {'behind' if away >= 0 else 'ahead of'} now")
     if stream.late:
         told.append(f"{rows_words(stream.late)} came too late")
     return "; ".join(told)

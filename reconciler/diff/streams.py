@@ -16,18 +16,20 @@ computed anew from its table, which has all of them.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from reconciler.base.digest import JsonObject, canonical_json
+from reconciler.base.names import fold
 from reconciler.base.secrets.redaction import masked_in_code
 from reconciler.diff.causes import StreamChanged
+from reconciler.diff.moves import Renames
 from reconciler.project.program.model import Stream, View
 from reconciler.project.snapshot.fingerprint import beside_the_names
 from reconciler.streams.model import Accumulation, AfterWatermark, AggregateOverWindow, Hopping, Transformation, Tumbling
 
 
-def stream_cause(applied: View, desired: View, *, is_written_anew: bool) -> StreamChanged | None:
+def stream_cause(applied: View, desired: View, renames: Renames, *, is_written_anew: bool) -> StreamChanged | None:
     """What of a stream's definition changed. `is_written_anew`: its query means something else. None: its definition means
     the same, or one of the two is no stream."""
     if applied.stream is None or desired.stream is None:
@@ -39,18 +41,46 @@ def stream_cause(applied: View, desired: View, *, is_written_anew: bool) -> Stre
     if not differing:
         return None
     settings = tuple(_setting(path, known.get(path), now.get(path)) for path in differing)
-    return StreamChanged(settings, goes_on(applied.stream, desired.stream))
+    return StreamChanged(settings, goes_on(_renamed(applied.stream, renames), desired.stream))
+
+
+def _renamed(stream: Stream, renames: Renames) -> Stream:
+    """An applied stream with the names that what it reads has in desired. Where columns have other names, it is another."""
+    names = {old: new for new, old in renames.relations.items()}
+
+    def key(name: str) -> str:
+        return names.get(fold(name), fold(name))
+
+    inputs = {fold(one.name): key(one.name) for one in stream.inputs}
+    settings: dict[str, Any] = {
+        one.name: inputs.get(fold(value), value)
+        for one in fields(stream.transformation)
+        if one.name in ("input", "left", "right") and isinstance(value := getattr(stream.transformation, one.name), str)
+    }
+    return replace(
+        stream,
+        transformation=replace(stream.transformation, **settings),
+        inputs=tuple(replace(one, name=key(one.name)) for one in stream.inputs),
+        bases=tuple(map(key, stream.bases)),
+        clocks=tuple(replace(one, assigned=key(one.assigned), table=key(one.table)) for one in stream.clocks),
+    )
 
 
 def goes_on(applied: Stream, desired: Stream) -> bool:
     """Whether a stream goes on with what it remembers; see the module."""
-    if (applied.inputs, applied.bases, applied.clocks) != (desired.inputs, desired.bases, desired.clocks):
+    inputs = [[replace(one, name=fold(one.name)) for one in stream.inputs] for stream in (applied, desired)]
+    if inputs[0] != inputs[1] or (applied.bases, applied.clocks) != (desired.bases, desired.clocks):
         return False
     before, after = applied.transformation, desired.transformation
     if type(before) is not type(after):
         return False
-    differing = {one.name for one in fields(before) if getattr(before, one.name) != getattr(after, one.name)}
+    differing = {one.name for one in fields(before) if _folded(before, one.name) != _folded(after, one.name)}
     return differing <= {"expiry", "trigger"} and ("trigger" not in differing or (_counts(before) and _counts(after)))
+
+
+def _folded(transformation: Transformation, name: str) -> object:
+    value = getattr(transformation, name)
+    return fold(value) if name in ("input", "left", "right") else value
 
 
 def _counts(transformation: Transformation) -> bool:

@@ -57,7 +57,7 @@ def own_causes(
     if applied.stream is not None and desired.stream is not None:
         from reconciler.diff.streams import stream_cause
 
-        changed = stream_cause(applied, desired, is_written_anew=query is not None) or query
+        changed = stream_cause(applied, desired, renames, is_written_anew=query is not None) or query
     if changed is not None:
         causes.append(changed)
     names = (applied.declaration.column_names, desired.declaration.column_names)

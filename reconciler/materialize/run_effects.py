@@ -118,6 +118,7 @@ class StepEffects:
         self._changed: set[str] = set()
         self._greatest: dict[str, Mapping[str, Number]] = {}
         self._added: dict[str, list[tuple[int, int]]] = {}
+        self.lost: list[str] = []
 
     def write_tables(self) -> None:
         """Bring in what the intent names."""
@@ -334,6 +335,8 @@ class StepEffects:
         self._boundary(f"view:{INTENDED}")
         self._check()
         built, late = done.built, done.late
+        if done.lost:
+            self.lost.append(view.name)
         self.placements[key] = replace(placement, state=done.state, failed_calls=built.failed_calls)
         if late:
             self.late[view.name] = late

@@ -51,13 +51,14 @@ class Places:
 @dataclass(frozen=True, slots=True)
 class StreamStep:
     """What one step of a stream gave: the rows in the staging folder `folder` (`output` is their build), what it remembers,
-    and how many rows came too late."""
+    and how many rows came too late. `lost`: what it remembered was gone, and was computed from the rows that there were."""
 
     folder: str
     output: ViewBuild
     built: Built
     state: StreamState
     late: int
+    lost: bool
 
 
 def go_on(engine: Engine, program: Program, view: View, places: Places, known: StreamState | None, step: int) -> StreamStep:
@@ -65,7 +66,8 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
     work = _Work(engine, program, view, _stream(view))
     folder, kept = (staging_folder(program.name, what, str(step), view.name) for what in ("step", "state"))
     before = known
-    if before is None or table_version(join_location(places.location, before.folder)) is None:
+    lost = before is not None and table_version(join_location(places.location, before.folder)) is None
+    if before is None or lost:
         before = work.first_state(places, staging_folder(program.name, "first state", str(step), view.name), step)
     added = added_place(places.now, places.came)
     times = {clock.assigned: work.times(clock, added, places.came.get(clock.table, ())) for clock in work.stream.clocks}
@@ -79,7 +81,7 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
     late = work.count(queries.late, sources) if work.may_be_late(times, passed) else 0
     former = FormerState(before.folder, before.step)
     remembered = StreamState(kept, step, state.rows, state.bytes, former, greatest, before.late + late)
-    return StreamStep(folder, output, built, remembered, late)
+    return StreamStep(folder, output, built, remembered, late, lost)
 
 
 def added_place(place: Place, came: Ranges) -> Place:

@@ -14,6 +14,9 @@ def describe_step_result(pipeline: str, result: StepResult) -> str:
     done += [f"reads {name} at step {step}" for name, step in sorted(result.followed.items())]
     streams = sorted(result.late.keys() - result.rows.keys())
     done += [f"{result.late[name]} row{'' if result.late[name] == 1 else 's'} too late for {name}" for name in streams]
+    done += [
+        f"the state of {name} was gone, and was computed anew from the rows of its table" for name in result.lost_states
+    ]
     views = ", ".join(result.views) or "none"
     return f"{pipeline} step {result.step}: {', '.join(done)}; views brought up to date: {views}"
 
@@ -58,6 +61,8 @@ def details_of_step(result: StepResult) -> JsonObject:
         found = {connector: count for connector, count in sorted(counts.items()) if count}
         if found:
             details[name] = found
+    if result.lost_states:
+        details["lost_states"] = list(result.lost_states)
     if result.without_spark:
         details["without_spark"] = list(result.without_spark)
     if result.freshness:

@@ -53,7 +53,8 @@ class StepResult:
     connector in how many rows fields came that no column takes, `missing` which fields a header or schema lacked.
     `failed_calls` are by view those of functions that gave NULL where they failed. `without_spark` are the connectors,
     tables and views that were so small that this process wrote them by itself. `freshness` is by connector how old, in
-    seconds, the oldest change that it brought was when the step was published (None: nobody knows)."""
+    seconds, the oldest change that it brought was when the step was published (None: nobody knows). `lost_states` are the
+    streams whose state was gone, and was computed from the rows that their tables had."""
 
     step: int
     rows: Mapping[str, int]
@@ -68,6 +69,7 @@ class StepResult:
     without_spark: tuple[str, ...] = ()
     freshness: Mapping[str, float | None] = field(default_factory=dict)
     late: Mapping[str, int] = field(default_factory=dict)
+    lost_states: tuple[str, ...] = ()
 
 
 def write_intent(target: Target, stored: Stored[Head], work: StepWork) -> Stored[Head]:
@@ -174,6 +176,7 @@ def _carry_out(
         without_spark,
         {one.connector: seconds_between(one.since, at) for one in intent.ingests},
         work.late,
+        tuple(work.lost),
     )
 
 

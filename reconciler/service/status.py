@@ -14,7 +14,7 @@ from reconciler.apply.requiring_approval import require_approval
 from reconciler.apply.sizes import measure_hazards
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import ApprovalRequired, ManifestInvalid, PlanRejected, ReconcileError
-from reconciler.base.moments import moment_of_milliseconds, seconds_between, this_moment
+from reconciler.base.moments import moment_of_microseconds, seconds_between, this_moment
 from reconciler.base.names import fold
 from reconciler.diff.model import approval_diff
 from reconciler.engine.files import files_read_once, skipped_files
@@ -185,8 +185,8 @@ def _stream(relation: Relation, placement: Placement | None) -> StreamStatus | N
     if stream is None or state is None:
         return None
     passed = stream.watermark(state.greatest)
-    moment = None if passed is None else moment_of_milliseconds(passed // 1000)
-    behind = None if moment is None else seconds_between(moment, this_moment())
+    moment = None if passed is None else moment_of_microseconds(passed)
+    behind = None if passed is None else round(datetime.now(UTC).timestamp() - passed / 1_000_000, 3)
     return StreamStatus(state.rows, state.bytes, moment, behind, state.late)
 
 

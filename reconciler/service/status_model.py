@@ -14,7 +14,8 @@ from reconciler.state.lifecycle import State
 @dataclass(frozen=True, slots=True)
 class StreamStatus:
     """What a stream remembers after its last step: `rows` and `bytes` of state, its `watermark` (UTC; None: it has none yet)
-    and how many seconds that is behind now, and how many rows came too late since it was bootstrapped."""
+    and how many seconds that is behind now (negative: ahead of it), and how many rows came too late since it was
+    bootstrapped."""
 
     rows: int
     bytes: int

@@ -51,6 +51,8 @@ def not_one_value(expression: str) -> str | None:
                 return f"has a {token.text!r} that nothing opens"
         elif token.is_symbol(";") or (token.is_symbol(",") and not opened):
             return f"has a {token.text!r} outside of parentheses"
+        elif token.is_word("OVER") and not _is_field(tokens, index) and _opens(tokens, index + 1):
+            return "has a window of rows (OVER): what it gives depends on which rows come in one step"
         elif token.is_symbol("/*+"):
             return "has a hint"
         elif not opened and token.is_word("AS"):
@@ -62,6 +64,10 @@ def not_one_value(expression: str) -> str | None:
     if opened:
         return f"has a {opened[-1]!r} that is not closed"
     return None if tokens else "is empty"
+
+
+def _opens(tokens: tuple[Token, ...], index: int) -> bool:
+    return index < len(tokens) and (tokens[index].is_symbol("(") or tokens[index].kind is Kind.WORD)
 
 
 def _is_field(tokens: tuple[Token, ...], index: int) -> bool:

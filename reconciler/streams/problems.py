@@ -37,6 +37,9 @@ from reconciler.streams.reading import (
 
 _OF_WINDOWS: Final = ("window_start", "window_end")
 _OF_FIRINGS: Final = ("firing", EVENT_TIME)
+MOST_WINDOWS: Final = 10_000
+"""So many windows of a kind a row may be in."""
+
 _PROCESSING_TIME: Final = "processing_time"
 _ON_EVENT_TIME: Final = f"use the time that rows carry: {ASSIGN} gives it to them"
 
@@ -238,6 +241,9 @@ def _of_hopping(size: JsonObject) -> Iterator[Problem]:
     elif length % every:
         message = f"{size['every']} does not divide {size['size']}, so rows would be in unequally many windows"
         yield Problem(path, "M185", message, "choose a size that is a multiple of every")
+    elif length // every > MOST_WINDOWS:
+        message = f"each row would be in {length // every:,} windows; at most {MOST_WINDOWS:,} are taken"
+        yield Problem(path, "M192", message, "choose a longer every, or a shorter size")
 
 
 def _held(kind: str, settings: JsonObject) -> str | None:

@@ -10,6 +10,7 @@ import pytest
 
 from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Engine
+from reconciler.run.step_words import describe_step_result
 from tests.streams.pond import (
     BATCHES,
     HOURLY,
@@ -206,3 +207,15 @@ def test_early_firings_that_are_new_go_on_with_the_rows_that_are_remembered(
     put(root, 5, ("c", "14:30", 2))
     open_pond(root, spark_engine).run_once()
     assert hourly(root) == sorted([*HOURLY, ("c", "14:00", 2, 2, "early")])
+
+
+def test_a_state_that_is_gone_is_computed_anew_and_told(pond: Path, tmp_path: Path, spark_engine: Engine) -> None:
+    root = copy_of(pond, tmp_path)
+    stands = placement(root, "once")
+    assert stands.state is not None
+    shutil.rmtree(root / "warehouse" / stands.location / stands.state.folder)
+    put(root, 5, ("c", "14:30", 2), ("d", "14:31", 1))
+    (done,) = open_pond(root, spark_engine).run_once().steps
+    assert done.lost_states == ("once",)
+    assert "the state of once was gone" in describe_step_result("pond", done)
+    assert [row[0] for row in rows(root, "once")] == ["a", "b", "c", "d"]

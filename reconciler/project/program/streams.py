@@ -10,11 +10,13 @@ Rules:
 - The table is append-only (P382): rows that are changed or deleted can't be taken out of what a stream gave.
 - Inputs, keys and columns are there (P380, P383), and the event time is a TIMESTAMP (P384). Running aggregates can go on
   from what they were (P385).
+- Keys are of types that Spark can group by (P386).
 - Streams may not read each other in a circle (P303, P304, as of views).
 
 A stream that can't be compiled stays in the program, with no query that means anything: nothing is planned beside errors.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
@@ -23,7 +25,7 @@ from reconciler.base.declarations import Manifest, StreamDeclaration, TableDecla
 from reconciler.base.diagnostics import Diagnostic, Location
 from reconciler.base.names import did_you_mean, fold
 from reconciler.project.program.model import Clock, Read, Stream, View
-from reconciler.project.program.order import topological
+from reconciler.project.program.order import cycles, topological
 from reconciler.streams.columns import TIMESTAMP, Columns, output_columns
 from reconciler.streams.model import (
     AggregateOverWindow,
@@ -61,6 +63,7 @@ def compile_streams(manifest: Manifest, into: list[Diagnostic]) -> tuple[tuple[V
     places = {fold(one.name): one.locations for one in manifest.streams}
     transformations = {key: read_transformation(one.stream or {}) for key, one in declared.items()}
     reads = {key: tuple(map(fold, inputs_of(one))) for key, one in transformations.items()}
+    _report_circles(reads, declared, into)
     relations = _Relations({fold(one.name): one for one in manifest.tables}, {fold(one.name): one for one in views}, {})
     found: dict[str, str] = {}
     for key in topological(reads):
@@ -72,6 +75,20 @@ def compile_streams(manifest: Manifest, into: list[Diagnostic]) -> tuple[tuple[V
     # The first of two relations of one name is the one that counts: the second is reported where names are.
     written = tuple(one if one.stream is None else _written(one, found.get(fold(one.name), NO_QUERY)) for one in views)
     return written, {key: known.stream for key, known in relations.known.items()}
+
+
+def _report_circles(
+    reads: Mapping[str, tuple[str, ...]], declared: Mapping[str, ViewDeclaration], into: list[Diagnostic]
+) -> None:
+    """A stream in a circle has no query: whoever looks at queries meets none."""
+    for cycle in cycles(reads):
+        first = declared[cycle[0]]
+        if len(cycle) == 1:
+            into.append(Diagnostic("P304", f"stream {first.name!r} reads itself", first.location))
+            continue
+        chain = " → ".join(declared[key].name for key in (*cycle, cycle[0]))
+        hint = "change one of them to read another stream, or a table with assign_timestamps_and_watermarks"
+        into.append(Diagnostic("P303", f"circular dependency between streams: {chain}", first.location, hint))
 
 
 def _as_view(stream: StreamDeclaration) -> ViewDeclaration:
@@ -177,6 +194,9 @@ def _has_columns(about: "_About", transformation: Stateful, rows: tuple[Input, .
     if isinstance(transformation, Previous):
         found += [(column, f"columns.{name}", rows[0]) for name, column in transformation.columns]
     are_there = not [1 for name, setting, one in found if not about.has_column(name, setting, one)]
+    for name, setting, one in found if are_there else ():
+        if setting.startswith("keys") and not about.can_be_key(name, setting, one):
+            are_there = False
     if isinstance(transformation, RunningAggregate):
         for name, text in transformation.aggregates:
             problem = running_problem(text, rows[0].columns)
@@ -270,6 +290,15 @@ class _About:
             return True
         hint = did_you_mean(name, [column for column, _ in given.columns])
         self.refuse("P383", f"{given.name!r}, which stream {self.name!r} reads, has no column {name!r}", hint, setting)
+        return False
+
+    def can_be_key(self, name: str, setting: str, given: Input) -> bool:
+        """Whether Spark can tell equal values of a column."""
+        kind = {fold(column): of for column, of in given.columns}[fold(name)] or ""
+        if re.search(r"\b(MAP|VARIANT)\b", kind.upper()) is None:
+            return True
+        message = f"{name!r} is a {kind}: Spark can't tell which of its values are equal, so it can't be a key"
+        self.refuse("P386", message, "choose a column of another type, or one of its parts", setting)
         return False
 
     def has_different_columns(self, columns: Columns) -> bool:
