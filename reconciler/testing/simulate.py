@@ -33,6 +33,7 @@ from typing import Final, assert_never
 
 from reconciler.base.declarations import RelationKind
 from reconciler.base.names import fold
+from reconciler.diff.causes import StreamChanged
 from reconciler.diff.model import Action, Fate, RelationChange
 from reconciler.plan.model import Plan
 from reconciler.plan.operations.bootstrap_view import BootstrapView
@@ -65,7 +66,8 @@ class Contradiction(Exception):
 @dataclass(frozen=True, slots=True)
 class StoredRelation:
     """A stored relation. `types` are the declared ones of a table; `computed_by` names the plan that computed a view,
-    `reads` the folders that it read then."""
+    `reads` the folders that it read then. `went_on`: a stream that goes on by another definition; what it gave before
+    stays."""
 
     name: str
     kind: RelationKind
@@ -74,6 +76,7 @@ class StoredRelation:
     types: tuple[str, ...] = ()
     computed_by: str = ""
     reads: frozenset[str] = frozenset()
+    went_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,7 @@ def meant_by(program: Program, state: StoredState, foreign: Mapping[str, Content
     for view in _stored_views(program):
         key = fold(view.name)
         old = state.relations.get(key, StoredRelation(view.name, view.relation_kind, key, Contents("", ())))
-        contents, _ = evaluation.evaluate(view, old.computed_by)
+        contents = old.contents if old.went_on else evaluation.evaluate(view, old.computed_by)[0]
         relations[key] = replace(old, name=view.name, kind=view.relation_kind, contents=contents, types=())
     return StoredState(dict(sorted(relations.items())), state.definitions, state.names_are_data)
 
@@ -198,6 +201,9 @@ class _Simulation:
             self._require_kept(name, name)
         for change in self._plan.diff.relations:
             self._require_fate(change)
+            if any(isinstance(cause, StreamChanged) and cause.goes_on for cause in change.causes):
+                key = fold(change.name)
+                self._stored[key] = replace(self._stored[key], went_on=True)
         return StoredState(dict(sorted(self._stored.items())), self._definitions, self._desired.names_are_data)
 
     def _create(self, name: str) -> None:

@@ -202,7 +202,7 @@ def test_text_in_markdown_is_what_it_was(name: str) -> None:
 MERMAID = (
     re.compile(r"flowchart LR"),
     re.compile(r"  %% [A-Za-z0-9_ .()-]*"),
-    re.compile(r'  n\d+(\[\(|\[|\[\[|\(|\(\[)"([A-Za-z0-9 _.,()-]|#\d+;)*"(\)\]|\]|\]\]|\)|\]\)):::[a-z]+'),
+    re.compile(r'  n\d+(\[\(|\[|\[\[|\(|\(\[|\{\{)"([A-Za-z0-9 _.,()-]|#\d+;)*"(\)\]|\]|\]\]|\)|\]\)|\}\}):::[a-z]+'),
     re.compile(r"  n\d+ --> n\d+"),
     re.compile(r"  subgraph legend|  end"),
     re.compile(r'    [a-z_]+\["[a-z0-9 ,]+"\]:::[a-z]+'),

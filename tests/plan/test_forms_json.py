@@ -25,6 +25,7 @@ EXAMPLES: dict[str, Any] = {
     "tuple[str, ...]": ("a", "b"),
     "tuple[str, ...] | None": None,
     "tuple[tuple[str, str] | None, ...]": (("a", "b"), None),
+    "tuple[tuple[str, str | None, str | None], ...]": (("a", "b", None),),
     "Path": Path(("a", "b"), 1),
     "ViewKind": ViewKind.LOCAL,
 }
