@@ -10,6 +10,7 @@ import pytest
 
 from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Engine
+from reconciler.engine.spark.held_rows import MOST_ROWS
 from reconciler.run.step_words import describe_step_result
 from tests.streams.pond import (
     BATCHES,
@@ -219,3 +220,33 @@ def test_a_state_that_is_gone_is_computed_anew_and_told(pond: Path, tmp_path: Pa
     assert done.lost_states == ("once",)
     assert "the state of once was gone" in describe_step_result("pond", done)
     assert [row[0] for row in rows(root, "once")] == ["a", "b", "c", "d"]
+
+
+def test_a_stream_goes_on_where_what_assigns_its_event_time_is_renamed(
+    pond: Path, tmp_path: Path, spark_engine: Engine
+) -> None:
+    root = copy_of(pond, tmp_path)
+    moved = YAML.replace("name: timed", "name: clocked").replace("input: timed", "input: clocked")
+    write_pond(root, moved.replace("  streams:", "  moved:\n    - {from: timed, to: clocked}\n  streams:"))
+    open_pond(root, spark_engine).apply()
+    assert hourly(root) == sorted(HOURLY)
+    assert placement(root, "hourly").state == placement(pond, "hourly").state, "it goes on"
+
+    # By a watermark that begins anew, 12:00 would not be late, and the hour of `c` would have no end.
+    put(root, 5, ("c", "15:30", 2), ("a", "12:00", 1))
+    open_pond(root, spark_engine).run_once()
+    assert hourly(root) == sorted([*HOURLY, ("c", "14:00", 1, 1, "on_time")])
+
+
+@pytest.mark.parametrize("folder", ["plain", "of {a,b}"])
+def test_many_rows_are_added_wherever_they_stand(folder: str, tmp_path: Path, spark_engine: Engine) -> None:
+    """So many that Spark reads their files, whose paths it may take for patterns."""
+    root = tmp_path / folder
+    root.mkdir()
+    write_pond(root)
+    open_pond(root, spark_engine).apply()
+    count = MOST_ROWS + 1
+    put(root, 0, *[("a", "10:05", number) for number in range(count)])
+    put(root, 1, ("a", "12:30", 1))
+    open_pond(root, spark_engine).run_once()
+    assert hourly(root) == [("a", "10:00", count, count - 1, "on_time")]

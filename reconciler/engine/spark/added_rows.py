@@ -1,7 +1,7 @@
 """The rows that were added to a table between two of its versions, as a frame: of a relation whose rows are only added.
 
-They are read from the files that the table got (`delta.added_files`). Where these are not surely told, they are what the
-table has at the later version beyond what it had at the earlier one.
+They are read from the files that the table got (`delta.added_files`). Where these are not surely told, or Spark takes their
+paths for patterns, they are what the table has at the later version beyond what it had at the earlier one.
 """
 
 from functools import reduce
@@ -12,13 +12,14 @@ from pyspark.sql.types import StructType
 from reconciler.delta.added_files import added_files
 from reconciler.delta.opening import is_local
 from reconciler.engine.protocol import StoredSource
-from reconciler.engine.spark.locations import spark_location
+from reconciler.engine.spark.locations import is_plain_file, is_plain_place, spark_location
 
 
 def added_frame(session: SparkSession, source: StoredSource, ranges: tuple[tuple[int, int], ...]) -> DataFrame:
     """The rows that a stored source got in these ranges of versions, in the columns that it has at its version."""
-    added = added_files(source.location, source.version, ranges) if is_local(source.location) else None
-    if added is None:
+    is_readable = is_local(source.location) and is_plain_place(source.location)
+    added = added_files(source.location, source.version, ranges) if is_readable else None
+    if added is None or not all(is_plain_file(file.path) for file in added.files):
         parts = [_at(session, source, after).exceptAll(_at(session, source, before)) for before, after in ranges]
         return reduce(DataFrame.unionByName, parts) if parts else _at(session, source, source.version).limit(0)
     schema = StructType.fromJson(dict(added.table.schema))

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
@@ -22,6 +22,20 @@ Sessions = Callable[[], SparkSession]
 
 _LOG = "_delta_log"
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?")
+
+
+_PLAIN_PLACE: Final = re.compile(r"(?:/[A-Za-z0-9_.-]+)+/?")
+_PLAIN_FILE: Final = re.compile(r"(?:[A-Za-z0-9_-]+/)*[A-Za-z0-9][A-Za-z0-9_.-]*\.parquet")
+
+
+def is_plain_place(location: str) -> bool:
+    """Whether a folder on a disk has a path that Spark takes as it is: it takes others for patterns, or for hidden."""
+    return _PLAIN_PLACE.fullmatch(location) is not None
+
+
+def is_plain_file(path: str) -> bool:
+    """The same of a file below a folder."""
+    return _PLAIN_FILE.fullmatch(path) is not None
 
 
 def local_path(location: str) -> Path | None:

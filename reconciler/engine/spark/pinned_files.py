@@ -13,7 +13,6 @@ that is not sure, or where the log helps to pass over files:
 What Spark remembers of lists of files it would not let go, and a list is needed once: so it is told to remember none.
 """
 
-import re
 from dataclasses import replace
 from typing import Final
 
@@ -26,7 +25,7 @@ from reconciler.delta.opening import is_local
 from reconciler.engine.protocol import Built, StoredSource, ViewBuild
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import failed_calls
-from reconciler.engine.spark.locations import Sessions, spark_location
+from reconciler.engine.spark.locations import Sessions, is_plain_file, is_plain_place, spark_location
 from reconciler.engine.spark.plain_settings import is_plain_session
 from reconciler.engine.spark.plain_views import AskedOnce, is_determined, is_plain, left_to_spark
 from reconciler.engine.spark.staging import staged_before, write_staged
@@ -39,9 +38,6 @@ SETTINGS: Final = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": str(10 * MOST_FILES),
 }
 """Of a session that reads so. Files are looked for by the driver: a job for it would take as long as what is saved."""
-
-_PLAIN_PLACE: Final = re.compile(r"(?:/[A-Za-z0-9_.-]+)+/?")
-_PLAIN_FILE: Final = re.compile(r"(?:[A-Za-z0-9_-]+/)*[A-Za-z0-9][A-Za-z0-9_.-]*\.parquet")
 
 
 class PinnedFrames:
@@ -91,7 +87,7 @@ class PinnedViews:
 
 
 def _by_files(session: SparkSession, source: StoredSource) -> DataFrame | None:
-    if source.ranges is not None or not is_local(source.location) or _PLAIN_PLACE.fullmatch(source.location) is None:
+    if source.ranges is not None or not is_local(source.location) or not is_plain_place(source.location):
         return None
     table = plain_table(source.location, source.version)
     if table is None or not _is_of_few(table):
@@ -107,5 +103,5 @@ def _is_of_few(table: PlainTable) -> bool:
     return (
         0 < len(table.files) <= MOST_FILES
         and table.bytes <= MOST_BYTES
-        and all(_PLAIN_FILE.fullmatch(file.path) for file in table.files)
+        and all(is_plain_file(file.path) for file in table.files)
     )
