@@ -225,7 +225,6 @@ def _compare_view(
     if reads and view.kind is ViewKind.STREAM:
         # Nobody wrote its query: where its definition says what it said, it follows what the stream reads.
         own = tuple(one for one in own if not isinstance(one, QueryChanged))
-        any_row = True
     causes: tuple[ViewCause, ...] = (*own, *reads)
     is_computed = any(not isinstance(cause, RelationRenamed) for cause in causes)
     if key in found.respelled and old.is_stored and view.is_stored and not is_computed:

@@ -69,10 +69,12 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
     lost = before is not None and table_version(join_location(places.location, before.folder)) is None
     if before is None or lost:
         before = work.first_state(places, staging_folder(program.name, "first state", str(step), view.name), step)
+    # A stream that assigns event time may have another name since.
+    known_times = {**work.greatest(places.before, before.greatest), **before.greatest}
     added = added_place(places.now, places.came)
     times = {clock.assigned: work.times(clock, added, places.came.get(clock.table, ())) for clock in work.stream.clocks}
-    greatest = {key: most for key in times if (most := _greatest(before.greatest.get(key), times[key].greatest)) is not None}
-    passed = work.stream.watermark(before.greatest)
+    greatest = {key: most for key in times if (most := _greatest(known_times.get(key), times[key].greatest)) is not None}
+    passed = work.stream.watermark(known_times)
     queries = work.queries(STATE, Moment(step, _literal(passed), _literal(work.stream.watermark(greatest))))
     sources = (*work.sources(added), StoredSource(STATE, join_location(places.location, before.folder), 0))
     output = work.build(queries.output, sources, join_location(places.location, folder))
@@ -103,12 +105,20 @@ class _Work:
 
     def first_state(self, places: Places, folder: str, step: int) -> StreamState:
         """What a stream remembers that was bootstrapped from the relations as they stood before the step."""
-        found = {clock.assigned: self.times(clock, places.before, None).greatest for clock in self.stream.clocks}
-        greatest = {key: value for key, value in found.items() if value is not None}
+        greatest = self.greatest(places.before, {})
         queries = self.queries(None, Moment(0, after=_literal(self.stream.watermark(greatest))))
         staging = join_location(places.location, folder)
         self.engine.build_view(self.build(queries.state, self.sources(places.before), staging))
         return StreamState(folder, step, 0, 0, greatest=greatest)
+
+    def greatest(self, place: Place, known: Mapping[str, int]) -> dict[str, int]:
+        """The greatest event time of all rows of each clock's table, by `Clock.assigned`, but for clocks that are known."""
+        found = {
+            clock.assigned: self.times(clock, place, None).greatest
+            for clock in self.stream.clocks
+            if clock.assigned not in known
+        }
+        return {key: value for key, value in found.items() if value is not None}
 
     def queries(self, state: str | None, moment: Moment) -> StreamQueries:
         assert not isinstance(self.stream.transformation, AssignWatermarks)
