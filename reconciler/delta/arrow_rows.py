@@ -19,7 +19,7 @@ Values are those that are stored. Moments are whole microseconds from 1970, in a
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -129,6 +129,22 @@ def rows_by_file(table: PlainTable, files: Sequence[StoredFile]) -> "list[pa.Tab
     return parts
 
 
+def picked_rows(
+    table: PlainTable, file: StoredFile, looked_at: Sequence[str], pick: "Callable[[pa.Table], pa.Array]"
+) -> "pa.Table | None":
+    """Of a file the rows that `pick` takes: of the columns `looked_at` of all its rows it makes BOOLEANs. However many rows
+    there are, each text is held once. None as of `rows_of`."""
+    import pyarrow as pa
+
+    wanted = arrow_schema(table.schema)
+    try:
+        (text,) = read_objects(table.location, [file.path])
+        part = _picked(text, wanted, looked_at, pick)
+    except (RegistryError, OSError, pa.ArrowException):
+        return None
+    return None if part is None or part.nbytes > _MOST_IN_MEMORY else part
+
+
 def arrow_schema(schema: JsonObject) -> "pa.Schema":
     """Delta's schema, all of whose types are known, as Arrow's. All columns may be NULL."""
     import pyarrow as pa
@@ -225,6 +241,46 @@ def _is_known_type(kind: Any) -> bool:
 
 def _rows(text: bytes, wanted: "pa.Schema") -> "pa.Table | None":
     """The rows of a file; None where it stores a column in a form that is not known."""
+    file = _known_file(text, wanted)
+    if file is None:
+        return None
+    rows = _read(file, [name for name in wanted.names if name in file.schema_arrow.names])
+    return None if rows is None else _fitted(rows, wanted)
+
+
+def _picked(
+    text: bytes, wanted: "pa.Schema", looked_at: Sequence[str], pick: "Callable[[pa.Table], pa.Array]"
+) -> "pa.Table | None":
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
+
+    file = _known_file(text, wanted)
+    if file is None or not set(looked_at) <= set(file.schema_arrow.names):
+        return None
+    texts = [one.name for one in file.schema_arrow if pa.types.is_string(one.type) or pa.types.is_binary(one.type)]
+    if _most_bytes(file, frozenset(texts)) > _MOST_IN_MEMORY:
+        return None
+    once = ParquetFile(pa.BufferReader(text), coerce_int96_timestamp_unit="us", read_dictionary=texts)
+    taken = pick(once.read(list(looked_at), use_threads=False))
+    if not taken.true_count:
+        return wanted.empty_table()
+    names = [name for name in wanted.names if name in file.schema_arrow.names]
+    return _fitted(once.read(names, use_threads=False).filter(taken), wanted)
+
+
+def _fitted(rows: "pa.Table", wanted: "pa.Schema") -> "pa.Table":
+    """The rows in the columns that are wanted; what a file lacks is NULL."""
+    import pyarrow as pa
+
+    columns = [
+        rows.column(name).cast(kind) if name in rows.column_names else pa.nulls(rows.num_rows, kind)
+        for name, kind in zip(wanted.names, wanted.types, strict=True)
+    ]
+    return pa.table(columns, schema=wanted)
+
+
+def _known_file(text: bytes, wanted: "pa.Schema") -> "ParquetFile | None":
+    """The file, if it stores all columns that are wanted in forms that are known."""
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile
 
@@ -249,14 +305,7 @@ def _rows(text: bytes, wanted: "pa.Schema") -> "pa.Table | None":
                 old_moments.append(name)
     if old_moments and not _fit_in_microseconds(text, old_moments):
         return None
-    rows = _read(file, [name for name in wanted.names if name in found])
-    if rows is None:
-        return None
-    columns = [
-        rows.column(name).cast(kind) if name in found else pa.nulls(file.metadata.num_rows, kind)
-        for name, kind in zip(wanted.names, wanted.types, strict=True)
-    ]
-    return pa.table(columns, schema=wanted)
+    return file
 
 
 def _read(file: "ParquetFile", names: list[str]) -> "pa.Table | None":
@@ -279,13 +328,18 @@ def _read(file: "ParquetFile", names: list[str]) -> "pa.Table | None":
     return pa.Table.from_batches(batches)
 
 
-def _most_bytes(file: "ParquetFile") -> int:
-    """What its values take in memory at most: of one that stands only once, each may be as long as all of it."""
+def _most_bytes(file: "ParquetFile", held_once: frozenset[str] = frozenset()) -> int:
+    """What its values take in memory at most: of one that stands only once, each may be as long as all of it, but in columns
+    whose values are held once."""
     most = 0
     for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
         for column in map(group.column, range(group.num_columns)):
             size = column.total_uncompressed_size
-            is_shared = column.physical_type == "BYTE_ARRAY" and not set(column.encodings) <= _WHOLE
+            is_shared = (
+                column.physical_type == "BYTE_ARRAY"
+                and column.path_in_schema not in held_once
+                and not set(column.encodings) <= _WHOLE
+            )
             most += size + column.num_values * (_OF_A_VALUE + (size if is_shared else 0))
     return most
 

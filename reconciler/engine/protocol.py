@@ -62,7 +62,41 @@ class InlineSource:
     functions: tuple["FunctionSource", ...] = ()
 
 
-Source: TypeAlias = StoredSource | EmptySource | InlineSource
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """Which rows of a log a query surely needs: those with the keys of rows that came, and those that are due, with all rows
+    of their keys.
+
+    `keys` are those by which rows belong together, each by the columns of which the first that is not NULL has it. `came`
+    has, by the name of a stored source of the same computation, the columns that have the keys in its rows, in their order.
+    `due`: rows are due where their number in the first column is at most `to`, and that in the second is greater than
+    `after` (None: than none); None: none are. With `by_row`, rows that are due do not need the others of their keys."""
+
+    keys: tuple[tuple[str, ...], ...]
+    came: tuple[tuple[str, tuple[str, ...]], ...]
+    due: tuple[str, str] | None = None
+    after: int | None = None
+    to: int | None = None
+    by_row: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LogSource:
+    """The rows of several Delta tables with the same columns, each as its first version has it: a log in segments, the
+    oldest first. `locations` are absolute paths or URIs. `needed`: a query needs these rows, and may be given fewer others;
+    None: it needs all."""
+
+    name: str
+    locations: tuple[str, ...]
+    needed: Needed | None = None
+
+    @property
+    def segments(self) -> tuple[StoredSource, ...]:
+        """Each segment as a source."""
+        return tuple(StoredSource(self.name, location, 0) for location in self.locations)
+
+
+Source: TypeAlias = StoredSource | EmptySource | InlineSource | LogSource
 
 
 @dataclass(frozen=True, slots=True)

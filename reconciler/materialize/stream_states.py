@@ -13,33 +13,31 @@ from reconciler.engine.protocol import Engine
 from reconciler.environment.target import Target
 from reconciler.materialize.apply_effects import remove
 from reconciler.registry.model import Head
-from reconciler.registry.placements import Placement
+from reconciler.registry.placements import FormerState, Placement
 from reconciler.state.checkpoints import is_checkpointed
 
 
 def remove_former_states(target: Target, engine: Engine, before: Head, after: Head) -> None:
-    """Remove what streams remembered two steps before `after`, the head of a step that is published; `before` is the head of
-    the step before it. The step stands, whatever becomes of this."""
-    going = _folders(before, after)
+    """Remove what streams no longer remember by since two steps before `after`, the head of a step that is published;
+    `before` is the head of the step before it. The step stands, whatever becomes of this."""
     with suppress(ReconcileError, OSError):
-        for step in sorted(going):
-            if not is_checkpointed(target, after.pipeline, step):
-                for folder in going[step]:
-                    remove(engine, join_location(target.warehouse, folder))
+        for location, former in _left(before, after):
+            since = former.step if former.since is None else former.since
+            if not is_checkpointed(target, after.pipeline, since, former.step):
+                for folder in (former.folder, *former.others):
+                    remove(engine, join_location(target.warehouse, f"{location}/{folder}"))
 
 
-def _folders(before: Head, after: Head) -> dict[int, list[str]]:
-    """The folders (below the warehouse) that nobody needs but for a checkpoint of the step that wrote them, by that step."""
-    found: dict[int, list[str]] = {}
+def _left(before: Head, after: Head) -> list[tuple[str, FormerState]]:
+    """What nobody needs but for a checkpoint, each with the location of its stream (below the warehouse)."""
     if before.published is None or after.published is None:
-        return found
+        return []
     now = after.published.relations
-    for key, placement in before.published.relations.items():
-        if placement.state is None or placement.state.former is None or _goes_on(placement, now.get(key)):
-            continue
-        former = placement.state.former
-        found.setdefault(former.step, []).append(f"{placement.location}/{former.folder}")
-    return found
+    return [
+        (placement.location, placement.state.former)
+        for key, placement in sorted(before.published.relations.items())
+        if placement.state is not None and placement.state.former is not None and not _goes_on(placement, now.get(key))
+    ]
 
 
 def _goes_on(before: Placement, after: Placement | None) -> bool:

@@ -2,10 +2,11 @@
 gives, and to what it remembers then.
 
 Both are computed as views are, from pinned sources into staging folders, by the queries of `streams.queries`. What is
-remembered stays in its folder: the head names it, and a step that is repeated, withdrawn or gone back to finds what belongs
-to it. A stream that was bootstrapped remembers nothing yet, nor does one whose folder a restore no longer found: its state
-is computed by its next step, from the rows that its inputs had before that step, which are those that it was bootstrapped
-from.
+remembered is a log (`queries.log`): a step writes one folder, and the head names the folders that belong to the step, so
+that one that is repeated, withdrawn or gone back to finds its own. Which of them a step puts together, so that they stay
+few, `_kept` says. A stream that was bootstrapped remembers nothing yet, nor does one a folder of which is gone: its state is
+computed by its next step, from the rows that its inputs had before that step, which are those that it was bootstrapped from.
+The first step by another definition that goes on writes all of it anew.
 
 Event times are read from the files that came, where this process surely reads them; else the engine is asked. The query that
 counts late rows is asked only where one may have come.
@@ -15,20 +16,42 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
+from reconciler.base.digest import digest_json
+from reconciler.base.names import fold
 from reconciler.delta.added_files import Extremes, added_files, extremes
 from reconciler.delta.opening import join_location
 from reconciler.delta.tables import table_version
-from reconciler.engine.protocol import Built, EmptySource, Engine, FunctionSource, Selection, Source, StoredSource, ViewBuild
+from reconciler.engine.protocol import (
+    Built,
+    EmptySource,
+    Engine,
+    FunctionSource,
+    LogSource,
+    Needed,
+    Selection,
+    Source,
+    StoredSource,
+    ViewBuild,
+)
 from reconciler.project.program.model import Clock, Program, Stream, View
 from reconciler.query.reading import Place, functions_for, sources_for
-from reconciler.registry.placements import FormerState, StreamState
+from reconciler.registry.placements import FormerState, StateSegment, StreamState
 from reconciler.state.folders import staging_folder
 from reconciler.streams.model import AssignWatermarks
-from reconciler.streams.queries import NO_WATERMARK, Moment, StreamQueries
+from reconciler.streams.queries import NO_WATERMARK, Memory, Moment, StreamQueries
+from reconciler.streams.queries.log import DUE, DUE_LAST, Log
+from reconciler.streams.queries.parts import unquoted
 from reconciler.streams.queries.write import stream_queries
 
-STATE: Final = "__state"
-"""Under which name the queries of a stream read what it remembers."""
+LOG: Final = "__log_all"
+LAST: Final = "__log_last"
+"""Under which names the queries of a stream read what it remembers, and that part of it which they put together."""
+
+LAYOUT: Final = "1"
+"""Of the log's columns. What another layout has written is computed anew."""
+
+FEW_ROWS: Final = 2_000
+"""So few are written at each step: to read them again takes no longer than to find them."""
 
 MOST_BYTES: Final = 64 << 20
 """Of files whose event times this process reads."""
@@ -66,8 +89,10 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
     work = _Work(engine, program, view, _stream(view))
     folder, kept = (staging_folder(program.name, what, str(step), view.name) for what in ("step", "state"))
     before = known
-    lost = before is not None and table_version(join_location(places.location, before.folder)) is None
-    if before is None or lost:
+    lost = before is not None and not all(
+        table_version(join_location(places.location, one)) is not None for one in before.folders
+    )
+    if before is None or lost or not _is_readable(before):
         before = work.first_state(places, staging_folder(program.name, "first state", str(step), view.name), step)
     # A stream that assigns event time may have another name since.
     known_times = {**work.greatest(places.before, before.greatest), **before.greatest}
@@ -75,15 +100,58 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
     times = {clock.assigned: work.times(clock, added, places.came.get(clock.table, ())) for clock in work.stream.clocks}
     greatest = {key: most for key in times if (most := _greatest(known_times.get(key), times[key].greatest)) is not None}
     passed = work.stream.watermark(known_times)
-    queries = work.queries(STATE, Moment(step, _literal(passed), _literal(work.stream.watermark(greatest))))
-    sources = (*work.sources(added), StoredSource(STATE, join_location(places.location, before.folder), 0))
+    now = work.stream.watermark(greatest)
+    is_rewritten = before.form != work.form
+    stay = () if is_rewritten else _kept(before.segments)
+    joined = before.segments[len(stay) :]
+    log = Log(LOG, LAST if joined and not is_rewritten else None, is_rewritten)
+    queries = work.queries(log, Moment(step, _literal(passed), _literal(now)))
+    needed = None if is_rewritten else work.needed(queries.memory, (passed, now))
+    rows = work.sources(added)
+    locations = tuple(join_location(places.location, one) for one in before.folders)
+    sources = (*rows, LogSource(LOG, locations, needed))
     output = work.build(queries.output, sources, join_location(places.location, folder))
     built = engine.build_view(output)
-    state = engine.build_view(work.build(queries.state, sources, join_location(places.location, kept)))
+    with_last = (*sources, LogSource(LAST, locations[len(stay) :])) if log.last is not None else sources
+    state = engine.build_view(work.build(queries.state, with_last, join_location(places.location, kept)))
     late = work.count(queries.late, sources) if work.may_be_late(times, passed) else 0
-    former = FormerState(before.folder, before.step)
-    remembered = StreamState(kept, step, state.rows, state.bytes, former, greatest, before.late + late)
+    remembered = StreamState(
+        kept,
+        step,
+        sum(one.rows for one in stay) + state.rows,
+        sum(one.bytes for one in stay) + state.bytes,
+        _former(before, joined),
+        greatest,
+        before.late + late,
+        work.form,
+        stay,
+    )
     return StreamStep(folder, output, built, remembered, late, lost)
+
+
+def _is_readable(state: StreamState) -> bool:
+    """Whether it was written in the layout of today."""
+    return state.form.partition(":")[0] == LAYOUT
+
+
+def _kept(segments: Sequence[StateSegment]) -> tuple[StateSegment, ...]:
+    """The segments of a log that a step leaves as they are; the others it puts together with what it writes. Each is larger
+    than all that follow it: so there are few, and none is written often."""
+    # As many as the last step wrote may be written by this one. What was computed at once says nothing of that.
+    rows = max(FEW_ROWS, segments[-1].rows if len(segments) > 1 else 0)
+    stay = len(segments)
+    while stay and segments[stay - 1].rows <= rows:
+        stay -= 1
+        rows += segments[stay].rows
+    return tuple(segments[:stay])
+
+
+def _former(before: StreamState, left: Sequence[StateSegment]) -> FormerState | None:
+    """The folders of a state that the next one does without."""
+    if not left:
+        return None
+    folders = [one.folder for one in left]
+    return FormerState(folders[0], before.step, tuple(folders[1:]), min(one.step for one in left))
 
 
 def added_place(place: Place, came: Ranges) -> Place:
@@ -108,8 +176,8 @@ class _Work:
         greatest = self.greatest(places.before, {})
         queries = self.queries(None, Moment(0, after=_literal(self.stream.watermark(greatest))))
         staging = join_location(places.location, folder)
-        self.engine.build_view(self.build(queries.state, self.sources(places.before), staging))
-        return StreamState(folder, step, 0, 0, greatest=greatest)
+        built = self.engine.build_view(self.build(queries.state, self.sources(places.before), staging))
+        return StreamState(folder, step, built.rows, built.bytes, greatest=greatest, form=self.form)
 
     def greatest(self, place: Place, known: Mapping[str, int]) -> dict[str, int]:
         """The greatest event time of all rows of each clock's table, by `Clock.assigned`, but for clocks that are known."""
@@ -120,9 +188,42 @@ class _Work:
         }
         return {key: value for key, value in found.items() if value is not None}
 
-    def queries(self, state: str | None, moment: Moment) -> StreamQueries:
+    @property
+    def form(self) -> str:
+        """The layout of the log, and the definition by which it is written."""
+        return f"{LAYOUT}:{digest_json(repr(self.stream.transformation))}"
+
+    def queries(self, log: Log | None, moment: Moment) -> StreamQueries:
         assert not isinstance(self.stream.transformation, AssignWatermarks)
-        return stream_queries(self.stream.transformation, self.stream.inputs, state, moment)
+        return stream_queries(self.stream.transformation, self.stream.inputs, log, moment)
+
+    def needed(self, memory: Memory, watermarks: tuple[int | None, int | None]) -> Needed | None:
+        """Which rows of the log a step needs between two watermarks; None where that can't be told by columns."""
+        came = []
+        for name, keys in memory.came if memory.needs_keys else ():
+            stored = self._stored(name, [unquoted(key) for key in keys])
+            if stored is None:
+                return None
+            came.append(stored)
+        passed, now = watermarks
+        return Needed(
+            tuple(tuple(map(unquoted, columns)) for columns in memory.keys) if memory.needs_keys else (),
+            tuple(came),
+            None if memory.due is None or now is None else (DUE, DUE_LAST),
+            passed,
+            now,
+            by_row=memory.is_added_to,
+        )
+
+    def _stored(self, name: str, columns: list[str]) -> tuple[str, tuple[str, ...]] | None:
+        """The stored relation that has these columns of an input; None where they are computed."""
+        view = self.program.views.get(fold(name))
+        if view is None or view.is_stored:
+            return name, tuple(columns)
+        assigned = view.stream.transformation if view.stream is not None else None
+        if not isinstance(assigned, AssignWatermarks) or fold(assigned.column or "") in map(fold, columns):
+            return None
+        return assigned.input, tuple(columns)
 
     def sources(self, place: Place) -> tuple[Source, ...]:
         return sources_for(self.program, self._inputs(), place)

@@ -14,19 +14,37 @@ from reconciler.engine.stored import ColumnType, FailedCalls
 
 @dataclass(frozen=True, slots=True)
 class FormerState:
-    """Where what a stream remembered after an earlier step stands: a folder below its own."""
+    """Folders below a stream's own by which it remembered until the step `step`, and some of which since the step `since`:
+    `folder` and `others`."""
 
     folder: str
     step: int
+    others: tuple[str, ...] = ()
+    since: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StateSegment:
+    """Rows that a stream remembers since an earlier step, `step`, which wrote them to the folder `folder` below its own."""
+
+    folder: str
+    step: int
+    rows: int
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class StreamState:
-    """What a stream remembers after a step: its rows stand in the folder `folder` below the stream's own, a Delta table of
-    one version, `step` is the step that computed them. `former` is the folder of the step before, and that step: it goes
-    with the next step, unless a checkpoint needs it. `greatest` has by key of the stream that assigns event time the
-    greatest one so far, in microseconds since 1970. `late` counts the rows that came too late since the stream was
-    bootstrapped."""
+    """What a stream remembers after a step.
+
+    The step `step` wrote the folder `folder` below the stream's own, a Delta table of one version, with what is remembered
+    of the keys that it came upon. Of all others, `earlier` has it, the oldest segment first. `rows` and `bytes` are those of
+    all segments: what a later one has of a key stands for what an earlier one has, so they are no less than what is
+    remembered.
+
+    `form` says by which definition, and in which layout, the rows are written. `former` goes with the next step, unless a
+    checkpoint needs it. `greatest` has by key of the stream that assigns event time the greatest one so far, in microseconds
+    since 1970. `late` counts the rows that came too late since the stream was bootstrapped."""
 
     folder: str
     step: int
@@ -35,6 +53,20 @@ class StreamState:
     former: FormerState | None = None
     greatest: Mapping[str, int] = field(default_factory=dict)
     late: int = 0
+    form: str = ""
+    earlier: tuple[StateSegment, ...] = ()
+
+    @property
+    def segments(self) -> tuple[StateSegment, ...]:
+        """All of them, the oldest first."""
+        rows = self.rows - sum(one.rows for one in self.earlier)
+        size = self.bytes - sum(one.bytes for one in self.earlier)
+        return (*self.earlier, StateSegment(self.folder, self.step, rows, size))
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Those of all segments, below the stream's own."""
+        return tuple(one.folder for one in self.segments)
 
 
 @dataclass(frozen=True, slots=True)

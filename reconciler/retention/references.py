@@ -48,9 +48,13 @@ def _states(target: Target, head: Head) -> frozenset[str]:
         return frozenset()
     for checkpoint in all_checkpoints(target, head.pipeline):
         placements += [one for one in checkpoint.relations.values() if one.state is not None]
-    found = {f"{one.location}/{one.state.folder}" for one in placements if one.state is not None}
-    former = {f"{one.location}/{one.state.former.folder}" for one in placements if one.state and one.state.former}
-    return frozenset(found | former)
+    found = set()
+    for one in placements:
+        if one.state is not None:
+            former = one.state.former
+            left = () if former is None else (former.folder, *former.others)
+            found |= {f"{one.location}/{folder}" for folder in (*one.state.folders, *left)}
+    return frozenset(found)
 
 
 def _aliases(target: Target, head: Head) -> list[tuple[tuple[str, int], str]]:

@@ -97,9 +97,9 @@ def all_checkpoints(target: Target, pipeline: str) -> tuple[Checkpoint, ...]:
     return tuple(_decoded(pipeline, row) for row in target.registry.history(History.CHECKPOINTS, pipeline))
 
 
-def is_checkpointed(target: Target, pipeline: str, step: int) -> bool:
-    """Whether there is a checkpoint of a step."""
-    return bool(target.registry.last_rows(History.CHECKPOINTS, pipeline, ("at",), "at", 1, None, step=str(step)))
+def is_checkpointed(target: Target, pipeline: str, first: int, last: int) -> bool:
+    """Whether there is a checkpoint of one of these steps."""
+    return bool(target.registry.last_rows(History.CHECKPOINTS, pipeline, ("at",), "step", 1, (first, last)))
 
 
 def find_checkpoint(target: Target, pipeline: str, name: str) -> Checkpoint:

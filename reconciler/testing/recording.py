@@ -32,6 +32,7 @@ from reconciler.engine.protocol import (
     FunctionSource,
     Ingestion,
     InlineSource,
+    LogSource,
     Rows,
     Selection,
     Source,
@@ -216,6 +217,9 @@ class RecordingEngine:
                 parts = [(self._at(source, before), self._at(source, after)) for before, after in source.ranges or ()]
                 added = [row for before, after in parts for row in (Counter(after.rows) - Counter(before.rows)).elements()]
                 return Contents(self._at(source, source.version).columns, tuple(added))
+            case LogSource():
+                segments = [self._contents(one) for one in source.segments]
+                return Contents(segments[0].columns, tuple(row for one in segments for row in one.rows))
             case EmptySource():
                 return Contents(source.columns, ())
             case InlineSource():

@@ -5,17 +5,19 @@ Event times of rows are microseconds in Python, and TIMESTAMP in Spark; so are a
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Any, TypeAlias
 
 from reconciler.streams.model import Stateful, inputs_of
 from reconciler.streams.queries import NO_WATERMARK, Input, Moment, StreamQueries
+from reconciler.streams.queries.log import UNTIL, WRITTEN, Log
 from reconciler.streams.queries.write import stream_queries
 from tests.streams.reference import Row
 
 COLUMNS = (("h", "INT"), ("k", "STRING"), ("ts", "TIMESTAMP"), ("v", "INT"))
 """The columns of all inputs: which history a row belongs to, a key, the event time, a value."""
 
-_STATE = "remembered"
+_LOG, _LAST = "remembered", "remembered_last"
 
 
 @dataclass
@@ -59,29 +61,60 @@ def rows_of(frame: Any) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in frame.selectExpr(*columns).collect()]
 
 
-def step_on_spark(
-    session: Any,
-    of: Stateful,
-    inputs: Sequence[Sequence[Row]],
-    step: int,
-    before: int | None,
-    after: int | None,
-    columns: Columns = COLUMNS,
-) -> StepOnSpark:
-    """One step; they begin with 1. What it remembers is what the next one finds."""
-    for name, rows in zip(inputs_of(of), inputs, strict=True):
-        give(session, name, rows, columns)
-    moment = Moment(step, *(NO_WATERMARK if mark is None else str(mark) for mark in (before, after)))
-    return _carried_out(session, stream_queries(of, inputs_for(of, columns), None if step == 1 else _STATE, moment))
+class StreamOnSpark:
+    """A stream from step to step, which begin with 1. What a step writes down the next ones find, in segments that are put
+    together by chance; what is remembered is written anew now and then, as for a definition that goes on."""
+
+    def __init__(self, session: Any, of: Stateful, columns: Columns = COLUMNS) -> None:
+        self._session, self._of, self._columns = session, of, columns
+        self._segments: list[list[Any]] = []
+        self._chance = Random(repr(of))
+        self._schema: Any = None
+
+    def step(self, inputs: Sequence[Sequence[Row]], step: int, before: int | None, after: int | None) -> StepOnSpark:
+        """One step, with the rows that each input got."""
+        for name, rows in zip(inputs_of(self._of), inputs, strict=True):
+            give(self._session, name, rows, self._columns)
+        moment = Moment(step, *(NO_WATERMARK if mark is None else str(mark) for mark in (before, after)))
+        together = 0 if step == 1 else self._chance.choice((0, 0, 1, len(self._segments)))
+        is_rewritten = step > 1 and self._chance.random() < 0.1
+        log = None
+        if step > 1:
+            self._show(_LOG, self._segments)
+            self._show(_LAST, self._segments[len(self._segments) - together :])
+            log = Log(_LOG, _LAST if together else None, is_rewritten)
+        queries = stream_queries(self._of, inputs_for(self._of, self._columns), log, moment)
+        output, state = self._session.sql(queries.output), self._session.sql(queries.state)
+        given = rows_of(output)
+        ((late,),) = self._session.sql(queries.late).collect()
+        self._schema = state.schema
+        kept = 0 if is_rewritten else len(self._segments) - together
+        self._segments = [*self._segments[:kept], state.collect()]
+        return StepOnSpark(given, late, self._remembered(queries, after), (_typed(output), _typed(state)))
+
+    def _show(self, name: str, segments: list[list[Any]]) -> None:
+        rows = [row for segment in segments for row in segment]
+        self._session.createDataFrame(rows, self._schema).createOrReplaceTempView(name)
+
+    def _remembered(self, queries: StreamQueries, after: int | None) -> int:
+        """How many rows of the log are remembered."""
+        rows = [row for segment in self._segments for row in segment]
+        latest: dict[Any, int] = {}
+        for row in rows:
+            key = self._key(row)
+            latest[key] = max(latest.get(key, 0), row[WRITTEN])
+        live = [row for row in rows if after is None or row[UNTIL] >= after]
+        return sum(queries.memory.is_added_to or row[WRITTEN] == latest[self._key(row)] for row in live)
+
+    def _key(self, row: Any) -> tuple[Any, ...]:
+        known = row.asDict()
+        sides = (f"__{known['__side']}_",) if "__side" in known else ("",)
+        return tuple(known[f"{side}{name}"] for side in sides for name in self._of.keys)
 
 
-def _carried_out(session: Any, queries: StreamQueries) -> StepOnSpark:
-    output, state = session.sql(queries.output), session.sql(queries.state)
-    rows = rows_of(output)
-    ((late,),) = session.sql(queries.late).collect()
-    kept = state.collect()
-    session.createDataFrame(kept, state.schema).createOrReplaceTempView(_STATE)
-    return StepOnSpark(rows, late, len(kept), (output.schema.simpleString(), state.schema.simpleString()))
+def _typed(frame: Any) -> str:
+    text: str = frame.schema.simpleString()
+    return text
 
 
 def definition_on_spark(

@@ -30,7 +30,7 @@ from tests.cells import mostly_slow
 from tests.engine.engines import session_of
 from tests.streams import golden
 from tests.streams.histories import AGGREGATES, KEYS, by_key, over_windows, random_steps
-from tests.streams.on_spark import definition_on_spark, quiet_session, step_on_spark
+from tests.streams.on_spark import StreamOnSpark, definition_on_spark, quiet_session
 from tests.streams.reference import Row, machine
 
 EARLY_AND_LATE = AfterWatermark(early=CountTrigger(3), late=CountTrigger(2))
@@ -63,8 +63,9 @@ def require_no_difference(session: Any, of: Stateful, seed: int, histories: int,
     """All steps of random histories, on Spark and one row at a time. How many rows were given."""
     given = random_steps(of, seed, histories, steps)
     expected, before, types, number = machine(of), None, None, 0
+    stream = StreamOnSpark(session, of)
     for step, (rows, after) in enumerate(zip(given.rows, given.watermarks, strict=True), 1):
-        found, wanted = step_on_spark(session, of, rows, step, before, after), expected.step(rows, before, after)
+        found, wanted = stream.step(rows, step, before, after), expected.step(rows, before, after)
         what = f"{of}\nseed {seed}, step {step}, watermark {before} -> {after}"
         require_same_rows(found.rows, wanted.rows, what)
         assert found.late == wanted.late, what
@@ -104,8 +105,9 @@ def test_the_definition_is_one_step(session: Any, place: int) -> None:
 @pytest.mark.parametrize("name", mostly_slow(golden.names(), *QUICK_CASES))
 def test_cases(session: Any, name: str) -> None:
     case, before = golden.case(name), None
+    stream = StreamOnSpark(session, case.of, case.columns)
     for number, step in enumerate(case.steps, 1):
-        found = step_on_spark(session, case.of, step.inputs, number, before, step.watermark, case.columns)
+        found = stream.step(step.inputs, number, before, step.watermark)
         require_same_rows(found.rows, step.gives, f"{name}, step {number}")
         assert found.late == step.late
         before = step.watermark
@@ -135,10 +137,10 @@ def test_closed_windows_do_not_depend_on_steps(session: Any, window: Window, lat
     last = max(row["ts"] for row in rows) - delay
     closed = []
     for steps in (2, 5):
-        given, before, now = [], None, -1000
+        given, before, now, stream = [], None, -1000, StreamOnSpark(session, of)
         for number, came in enumerate(split(random, rows, steps), 1):
             now = max(now, *(row["ts"] - delay for row in came))
-            step = step_on_spark(session, of, [came], number, before, now)
+            step = stream.step([came], number, before, now)
             assert step.late == 0
             given += step.rows
             before = now

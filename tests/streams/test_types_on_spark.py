@@ -23,6 +23,7 @@ from reconciler.streams.model import (
     inputs_of,
 )
 from reconciler.streams.queries import NO_WATERMARK, Input, Moment
+from reconciler.streams.queries.log import Log
 from reconciler.streams.queries.running_forms import running_problem
 from reconciler.streams.queries.write import stream_queries
 from tests.cells import mostly_slow
@@ -82,7 +83,8 @@ def test_running_aggregates_are_those_of_spark(session: Any) -> None:
     for step in (1, 2):
         session.sql(f"SELECT {names} FROM all_rows WHERE step = {step}").createOrReplaceTempView("numbers_added")
         moment = Moment(step, NO_WATERMARK if step == 1 else "5", "5")
-        queries = stream_queries(of, (Input("numbers_added", columns, "ts"),), None if step == 1 else "numbers_kept", moment)
+        log = None if step == 1 else Log("numbers_kept", "numbers_kept")
+        queries = stream_queries(of, (Input("numbers_added", columns, "ts"),), log, moment)
         output, state = session.sql(queries.output), session.sql(queries.state)
         found += output.collect()
         types |= {output.schema.simpleString(), state.schema.simpleString()}
@@ -125,7 +127,7 @@ def test_columns_of_all_types(session: Any, of: Stateful, tmp_path: Path) -> Non
         inputs = tuple(Input(name, columns, "ts") for name in inputs_of(of))
         before = (NO_WATERMARK, "2", "4")[step - 1]
         queries = stream_queries(
-            of, inputs, None if step == 1 else "odd_kept", Moment(step, before, str((2, 4, 30)[step - 1]))
+            of, inputs, None if step == 1 else Log("odd_kept", "odd_kept"), Moment(step, before, str((2, 4, 30)[step - 1]))
         )
         output, state = session.sql(queries.output), session.sql(queries.state)
         given += len(output.collect())

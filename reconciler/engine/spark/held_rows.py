@@ -89,6 +89,10 @@ class HeldRows:
         rows = rows_of(found.table, found.files)
         return None if rows is None or rows.num_rows > MOST_ROWS else Held(found.table.schema, rows)
 
+    def table(self, location: str) -> PlainTable | None:
+        """The first version of a table, where it is plain, however large."""
+        return self._table(location, 0) or plain_table(location, 0)
+
     def _table(self, location: str, version: int) -> PlainTable | None:
         """The table at a version, where it is small and plain."""
         key, entry = (location, version), _entry(location, version)

@@ -22,14 +22,14 @@ from pyspark.sql.types import StructType
 from reconciler.base.errors import Declared
 from reconciler.delta.arrow_rows import PlainTable, plain_table
 from reconciler.delta.opening import is_local
-from reconciler.engine.protocol import Built, StoredSource, ViewBuild
+from reconciler.engine.protocol import Built, LogSource, StoredSource, ViewBuild
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import failed_calls
 from reconciler.engine.spark.locations import Sessions, is_plain_file, is_plain_place, spark_location
 from reconciler.engine.spark.plain_settings import is_plain_session
 from reconciler.engine.spark.plain_views import AskedOnce, is_determined, is_plain, left_to_spark
 from reconciler.engine.spark.staging import staged_before, write_staged
-from reconciler.engine.spark.views import isolated, register, result_of, stored_frame
+from reconciler.engine.spark.views import isolated, log_frame, register, result_of, stored_frame
 
 MOST_FILES: Final = 200
 MOST_BYTES: Final = 128 << 20
@@ -46,7 +46,9 @@ class PinnedFrames:
     def __init__(self) -> None:
         self.has_any = False
 
-    def __call__(self, session: SparkSession, source: StoredSource) -> DataFrame:
+    def __call__(self, session: SparkSession, source: StoredSource | LogSource) -> DataFrame:
+        if isinstance(source, LogSource):
+            return log_frame(session, source, self)
         frame = _by_files(session, source)
         if frame is None:
             return stored_frame(session, source)

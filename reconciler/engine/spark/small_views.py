@@ -17,19 +17,21 @@ import re
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import Declared, RegistryError
+from reconciler.base.names import fold
 from reconciler.delta.arrow_rows import is_known_schema
 from reconciler.delta.arrow_writes import all_nullable, can_be_committed_to, put_table
 from reconciler.delta.objects import can_be_listed
-from reconciler.engine.protocol import Built, StoredSource, ViewBuild
+from reconciler.engine.protocol import Built, LogSource, StoredSource, ViewBuild
 from reconciler.engine.spark.commit_log import built_from, read_commit
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import failed_calls
+from reconciler.engine.spark.held_logs import needed_rows
 from reconciler.engine.spark.held_rows import Held, HeldRows
 from reconciler.engine.spark.locations import Sessions, folder
 from reconciler.engine.spark.pinned_files import SETTINGS, PinnedFrames
@@ -54,6 +56,9 @@ _PLAIN_NAME: Final = re.compile(r"[\w$@#-]+")
 _SMALL: Final = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
 """To send a relation of one partition to all tasks is a job of its own, and there is one task."""
 _INTERPRETED: Final = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
+
+_Rows: TypeAlias = Mapping[StoredSource | LogSource, Held]
 
 
 class SmallViews:
@@ -81,7 +86,7 @@ class SmallViews:
         """What Spark has written of a view by itself."""
         self._remember(wanted, built.rows <= MOST_ROWS and built.bytes <= _MOST_STORED)
 
-    def _computed(self, sessions: Sessions, wanted: ViewBuild, held: Mapping[StoredSource, Held] | None) -> Built | None:
+    def _computed(self, sessions: Sessions, wanted: ViewBuild, held: _Rows | None) -> Built | None:
         session = isolated(sessions, {**wanted.settings, **(SETTINGS if held is None else _settings(wanted, held))})
         pinned = PinnedFrames()
         frames = pinned if held is None else _frames(held)
@@ -106,12 +111,19 @@ class SmallViews:
             # What an attempt has counted is not told with the next one.
             failed_calls(session, wanted.staging)
 
-    def _rows_of(self, wanted: ViewBuild) -> Mapping[StoredSource, Held] | None:
+    def _rows_of(self, wanted: ViewBuild) -> _Rows | None:
         """The rows of all stored sources; None where one of them is not small and plain."""
-        found = {}
+        found: dict[StoredSource | LogSource, Held] = {}
         for source in wanted.sources:
             if isinstance(source, StoredSource):
                 held = self._held_of(source)
+                if held is None:
+                    return None
+                found[source] = held
+        by_name = {fold(source.name): held for source, held in found.items()}
+        for source in wanted.sources:
+            if isinstance(source, LogSource):
+                held = needed_rows(self._held, source, by_name)
                 if held is None:
                     return None
                 found[source] = held
@@ -129,22 +141,24 @@ class SmallViews:
 
 
 def _view(wanted: ViewBuild) -> str:
-    """A view, by the folder below which it is staged: its own."""
-    return wanted.staging.rstrip("/").rpartition("/")[0]
+    """A view, by the folder below which it is staged: its own; and by what is read, as what a stream gives and what it
+    remembers are computed from other sources."""
+    names = "+".join(source.name for source in wanted.sources)
+    return f"{wanted.staging.rstrip('/').rpartition('/')[0]}/{names}"
 
 
 def _can_be_written(wanted: ViewBuild) -> bool:
     return can_be_listed(wanted.staging) and can_be_committed_to(wanted.staging)
 
 
-def _settings(wanted: ViewBuild, held: Mapping[StoredSource, Held]) -> dict[str, str]:
+def _settings(wanted: ViewBuild, held: _Rows) -> dict[str, str]:
     read = sum(one.rows.num_rows for one in held.values())
     says_how = any(name.startswith("spark.sql.codegen.") for name in wanted.settings)
     return _SMALL if says_how or read > _MOST_INTERPRETED else {**_SMALL, **_INTERPRETED}
 
 
-def _frames(held: Mapping[StoredSource, Held]) -> StoredFrame:
-    def frame(session: SparkSession, source: StoredSource) -> DataFrame:
+def _frames(held: _Rows) -> StoredFrame:
+    def frame(session: SparkSession, source: StoredSource | LogSource) -> DataFrame:
         return frame_of(session, held[source].schema, held[source].rows)
 
     return frame

@@ -7,6 +7,7 @@ Every call has a session of its own, so views and settings of one call are never
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import reduce
 from typing import assert_never
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,6 +21,7 @@ from reconciler.engine.protocol import (
     EmptySource,
     FunctionSource,
     InlineSource,
+    LogSource,
     Source,
     StoredSource,
     ViewBuild,
@@ -31,8 +33,8 @@ from reconciler.engine.spark.locations import Sessions, quoted, spark_location
 from reconciler.engine.spark.staging import staged_before, write_staged
 from reconciler.project.program.settings import DEFAULTS, OF_A_CALL
 
-StoredFrame = Callable[[SparkSession, StoredSource], DataFrame]
-"""What gives the rows of a stored source at its version, in the table's columns."""
+StoredFrame = Callable[[SparkSession, StoredSource | LogSource], DataFrame]
+"""What gives the rows of a stored source at its version, or those that are needed of a log, in the table's columns."""
 
 _FORBIDDEN_IN_NAMES = frozenset(" ,;{}()\n\t=")
 
@@ -120,11 +122,19 @@ def result_of(session: SparkSession, wanted: ViewBuild) -> DataFrame:
     return frame
 
 
-def stored_frame(session: SparkSession, source: StoredSource) -> DataFrame:
-    """The table of a stored source at its version, as Delta's reader has it; or the rows that were added in its ranges."""
+def stored_frame(session: SparkSession, source: StoredSource | LogSource) -> DataFrame:
+    """The table of a stored source at its version, as Delta's reader has it; or the rows that were added in its ranges; or
+    all rows of a log."""
+    if isinstance(source, LogSource):
+        return log_frame(session, source, stored_frame)
     if source.ranges is not None:
         return added_frame(session, source, source.ranges)
     return session.read.format("delta").option("versionAsOf", str(source.version)).load(spark_location(source.location))
+
+
+def log_frame(session: SparkSession, source: LogSource, stored: StoredFrame) -> DataFrame:
+    """The rows of all segments, each as `stored` gives it."""
+    return reduce(DataFrame.unionByName, [stored(session, one) for one in source.segments])
 
 
 def _frame(session: SparkSession, source: Source, stored: StoredFrame) -> DataFrame:
@@ -132,6 +142,8 @@ def _frame(session: SparkSession, source: Source, stored: StoredFrame) -> DataFr
         case StoredSource():
             added = [f"CAST(NULL AS {column.type}) AS {quoted(column.name)}" for column in source.added]
             return _respelled(stored(session, source).selectExpr("*", *added), source.spelled)
+        case LogSource():
+            return stored(session, source)
         case EmptySource():
             return empty_frame(session, source.columns)
         case InlineSource():

@@ -32,11 +32,36 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
+class Memory:
+    """What is remembered of a stream, row by row. All texts are expressions over the columns of the state.
+
+    `columns` are those of the state, quoted. `keys` say which rows belong together, each by the columns of which one has it;
+    `came` has of each input the columns that have the keys in the rows that come. A row is remembered while the watermark is
+    no greater than `until`.
+
+    `due`: where the watermark comes to the first of these, and has not passed the second before, the row gives something, or
+    is remembered otherwise, though no row of its key comes. None: nothing does.
+
+    `is_added_to`: the rows of a step are added to those that are remembered, and none of them ever changes. Else the rows of
+    a key stand for all that were remembered of it. `needs_keys`: what was remembered of the keys that come is needed."""
+
+    columns: tuple[str, ...]
+    keys: tuple[tuple[str, ...], ...]
+    came: tuple[tuple[str, tuple[str, ...]], ...]
+    until: str
+    due: tuple[str, str] | None = None
+    is_added_to: bool = False
+    needs_keys: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class StreamQueries:
     """`output` gives the rows that are emitted, `state` the rows that are remembered, `late` one row with the number of
-    added rows that came too late (`late`, BIGINT). `event_time` is the column of the output that has its event time."""
+    added rows that came too late (`late`, BIGINT). `event_time` is the column of the output that has its event time.
+    `memory` says of the rows of the state which of them a step needs."""
 
     output: str
     state: str
     late: str
     event_time: str
+    memory: Memory

@@ -21,7 +21,7 @@ from typing import Final
 
 from reconciler.base.names import fold
 from reconciler.streams.model import Matches, OuterCachingJoin
-from reconciler.streams.queries import Input, Moment, StreamQueries
+from reconciler.streams.queries import Input, Memory, Moment, StreamQueries
 from reconciler.streams.queries.parts import (
     EVENT_TIME,
     NEW,
@@ -51,7 +51,7 @@ def join_queries(
 ) -> StreamQueries:
     """The queries of a step."""
     join = _Join(transformation, inputs, state, moment)
-    return StreamQueries(join.output(), join.state(), join.late(), EVENT_TIME)
+    return StreamQueries(join.output(), join.state(), join.late(), EVENT_TIME, join.memory())
 
 
 class _Side:
@@ -209,6 +209,19 @@ class _Join:
     def state(self) -> str:
         cached = f"WHERE {TIME} + {self.expiry} >= {after(self.moment)}"
         return query(self._parts(), f"SELECT {listed([_SIDE, _STEP, _MATCHED, *self.columns])}\nFROM `__seen`\n{cached}")
+
+    def memory(self) -> Memory:
+        """A row that found nobody is given when it leaves the cache. All rows of a key are remembered anew with those that
+        come: some may have found somebody."""
+        time = f"unix_micros(COALESCE({self.left.event_time}, {self.right.event_time}))"
+        gone = f"CASE WHEN NOT {_MATCHED} THEN {time} + {self.expiry + 1} END"
+        return Memory(
+            (_SIDE, _STEP, _MATCHED, *self.columns),
+            tuple(zip(self.left.keys, self.right.keys, strict=True)),
+            tuple((side.source.name, tuple(keys_in(side.source, self.given.keys))) for side in (self.left, self.right)),
+            f"{time} + {self.expiry}",
+            due=(gone, gone),
+        )
 
     def late(self) -> str:
         def of(source: Input) -> str:

@@ -13,7 +13,7 @@ The state has of each key the most recent rows, one less than the window (but on
 """
 
 from reconciler.streams.model import Accumulation, AggregateOverWindow, Count, CountTrigger
-from reconciler.streams.queries import Input, Moment, StreamQueries
+from reconciler.streams.queries import Input, Memory, Moment, StreamQueries
 from reconciler.streams.queries.parts import (
     EVENT_TIME,
     after,
@@ -23,6 +23,7 @@ from reconciler.streams.queries.parts import (
     least_multiple,
     listed,
     names_of,
+    of_keys,
     query,
     quoted,
     relation_alias,
@@ -62,5 +63,9 @@ def count_window_queries(
         f"WHERE {COUNT} > {TOTAL} - {max(window.rows - 1, 1)} AND {LAST} + {expiry} >= {after(moment)}"
     )
     return StreamQueries(
-        query([*parts, ("__fired", fired)], output), query(parts, kept), late_beyond(source, moment, expiry), EVENT_TIME
+        query([*parts, ("__fired", fired)], output),
+        query(parts, kept),
+        late_beyond(source, moment, expiry),
+        EVENT_TIME,
+        Memory((*columns, COUNT, LAST), *of_keys(source, keys), f"{LAST} + {expiry}"),
     )

@@ -9,7 +9,7 @@ The state has the keys, with `__last`, the last event time of the key in microse
 """
 
 from reconciler.streams.model import Deduplicate
-from reconciler.streams.queries import Input, Moment, StreamQueries
+from reconciler.streams.queries import Input, Memory, Moment, StreamQueries
 from reconciler.streams.queries.parts import (
     NEW,
     TIME,
@@ -19,6 +19,7 @@ from reconciler.streams.queries.parts import (
     listed,
     micros,
     names_of,
+    of_keys,
     order_of,
     partition,
     query,
@@ -56,4 +57,5 @@ def deduplicate_queries(transformation: Deduplicate, source: Input, state: str |
         query([("__times", times), ("__keys", lasts)], kept),
         late_beyond(source, moment, expiry),
         source.event_time,
+        Memory((*keys, LAST), *of_keys(source, keys), f"{LAST} + {expiry}"),
     )

@@ -31,6 +31,11 @@ def quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
+def unquoted(identifier: str) -> str:
+    """The name of an identifier that `quoted` gives."""
+    return identifier[1:-1].replace("``", "`")
+
+
 def literal(text: str) -> str:
     """A text as a literal of Spark SQL."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
@@ -50,6 +55,13 @@ def keys_in(source: Input, keys: Iterable[str]) -> list[str]:
     """The keys as the input spells them, quoted."""
     spelled = {fold(name): name for name, _ in source.columns}
     return [quoted(spelled.get(fold(key), key)) for key in keys]
+
+
+def of_keys(
+    source: Input, keys: Sequence[str]
+) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, tuple[str, ...]], ...]]:
+    """`keys` and `came` of the memory of one input whose keys have the same names in the state."""
+    return tuple((key,) for key in keys), ((source.name, tuple(keys)),)
 
 
 def watermark(text: str) -> str:
@@ -114,6 +126,15 @@ def query(parts: Sequence[tuple[str, str]], last: str) -> str:
         return last
     # Texts are not indented: lines may end within a literal of an expression that the pipeline declares.
     return "WITH " + ",\n".join(f"{quoted(name)} AS (\n{text}\n)" for name, text in parts) + "\n" + last
+
+
+def after_parts(parts: Sequence[tuple[str, str]], text: str) -> str:
+    """A query that may read these parts, too. It is one that `query` made."""
+    begun = "WITH `"
+    if not text.startswith(begun):
+        return query(parts, text)
+    first, rest = query(parts, ""), text.removeprefix("WITH ")
+    return f"{first.removesuffix(chr(10))},\n{rest}"
 
 
 def together(*texts: str | None) -> str:

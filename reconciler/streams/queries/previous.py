@@ -11,7 +11,7 @@ microseconds.
 """
 
 from reconciler.streams.model import Previous
-from reconciler.streams.queries import Input, Moment, StreamQueries
+from reconciler.streams.queries import Input, Memory, Moment, StreamQueries
 from reconciler.streams.queries.parts import (
     NEW,
     after,
@@ -19,6 +19,7 @@ from reconciler.streams.queries.parts import (
     late_beyond,
     listed,
     names_of,
+    of_keys,
     partition,
     query,
     quoted,
@@ -44,8 +45,9 @@ def previous_queries(transformation: Previous, source: Input, state: str | None,
     before = [f"LAG({value}, {offset}) OVER ({window}) AS {quoted(name)}" for name, value in values.items()]
     looked_back = f"SELECT {listed([*columns, NEW, *before])}\nFROM `__counted`"
     given = f"SELECT {listed([*columns, *map(quoted, values)])}\nFROM `__looked_back`\nWHERE {NEW}"
+    remembered = [*keys, *values.values(), COUNT, LAST]
     kept = (
-        f"SELECT {listed([*keys, *values.values(), COUNT, LAST])}\nFROM `__counted`\n"
+        f"SELECT {listed(remembered)}\nFROM `__counted`\n"
         f"WHERE {COUNT} > {TOTAL} - {offset} AND {LAST} + {expiry} >= {after(moment)}"
     )
     return StreamQueries(
@@ -53,4 +55,5 @@ def previous_queries(transformation: Previous, source: Input, state: str | None,
         query(counted(keys), kept),
         late_beyond(source, moment, expiry),
         source.event_time,
+        Memory(tuple(remembered), *of_keys(source, keys), f"{LAST} + {expiry}"),
     )

@@ -11,7 +11,7 @@ The state has a row for each key: the keys, `__value_<name>` for each aggregate 
 """
 
 from reconciler.streams.model import RunningAggregate
-from reconciler.streams.queries import Input, Moment, StreamQueries
+from reconciler.streams.queries import Input, Memory, Moment, StreamQueries
 from reconciler.streams.queries.parts import (
     NEW,
     TIME,
@@ -21,6 +21,7 @@ from reconciler.streams.queries.parts import (
     listed,
     micros,
     names_of,
+    of_keys,
     order_of,
     partition,
     query,
@@ -73,4 +74,5 @@ def running_queries(transformation: RunningAggregate, source: Input, state: str 
         ),
         late_beyond(source, moment, expiry),
         source.event_time,
+        Memory((*keys, *values, LAST), *of_keys(source, keys), f"{LAST} + {expiry}"),
     )

@@ -15,11 +15,11 @@ session closes when the watermark is greater than its end and the allowed latene
 - All else is as of `time_windows`: what is fired when, and what is never given.
 
 The state has the rows of the sessions that are open, in all their columns, with `__pending`: whether the session has not
-fired since the row came.
+fired since the row came, and `__last`: the last event time of the session in microseconds.
 """
 
 from reconciler.streams.model import Accumulation, AfterWatermark, AggregateOverWindow, CountTrigger, Session, WindowClose
-from reconciler.streams.queries import Input, Moment, StreamQueries
+from reconciler.streams.queries import Input, Memory, Moment, StreamQueries
 from reconciler.streams.queries.firings import (
     FIRING,
     ORDINAL,
@@ -40,6 +40,7 @@ from reconciler.streams.queries.parts import (
     listed,
     micros,
     names_of,
+    of_keys,
     order_of,
     partition,
     query,
@@ -65,7 +66,7 @@ def session_queries(
 ) -> StreamQueries:
     """The queries of a step."""
     step = _Step(transformation, window, source, state, moment)
-    return StreamQueries(step.output(), step.state(), step.late(), EVENT_TIME)
+    return StreamQueries(step.output(), step.state(), step.late(), EVENT_TIME, step.memory())
 
 
 class _Step:
@@ -224,7 +225,7 @@ class _Step:
         remains = f"WHERE {self.closes} >= {self.after}"
         parts = self.sessions()
         if isinstance(self.given.trigger, WindowClose):
-            return query(parts, f"SELECT {listed([*self.columns, _PENDING])}\nFROM `__sessions`\n{remains}")
+            return query(parts, f"SELECT {listed([*self.columns, _PENDING, _LAST])}\nFROM `__sessions`\n{remains}")
         # The row that the session fired with last in this step.
         fired = f"CAST({_NOT_FIRED} AS BIGINT)"
         if self.late_count is not None:
@@ -236,7 +237,18 @@ class _Step:
         if isinstance(self.given.trigger, AfterWatermark):
             fired = f"CASE WHEN {_PASSES} THEN {_CAME} ELSE {fired} END"
         pending = f"{_PENDING} AND {ORDINAL} > {fired} AS {_PENDING}"
-        return query([*parts, *self.counted()], f"SELECT {listed([*self.columns, pending])}\nFROM `__counted`\n{remains}")
+        kept = f"SELECT {listed([*self.columns, pending, _LAST])}\nFROM `__counted`\n{remains}"
+        return query([*parts, *self.counted()], kept)
+
+    def memory(self) -> Memory:
+        """The rows of a key stand for those that were remembered of it: its sessions may have become one."""
+        ends = self.closes if isinstance(self.given.trigger, WindowClose) else f"{_LAST} + {self.gap}"
+        return Memory(
+            (*self.columns, _PENDING, _LAST),
+            *of_keys(self.source, self.keys),
+            self.closes,
+            due=None if isinstance(self.given.trigger, CountTrigger) else (f"{ends} + 1", f"{ends} + 1"),
+        )
 
     def late(self) -> str:
         return query(

@@ -8,7 +8,7 @@ The state has the rows that were not given, in all their columns.
 """
 
 from reconciler.streams.model import Sort
-from reconciler.streams.queries import Input, Moment, StreamQueries
+from reconciler.streams.queries import Input, Memory, Moment, StreamQueries
 from reconciler.streams.queries.parts import after, before, listed, micros, names_of, query, quoted, together
 
 
@@ -23,4 +23,13 @@ def sort_queries(transformation: Sort, source: Input, state: str | None, moment:
         f"SELECT COUNT(*) AS `late`\nFROM {quoted(source.name)}\n"
         f"WHERE NOT COALESCE({micros(source)} >= {before(moment)}, FALSE)",
         source.event_time,
+        Memory(
+            tuple(names_of(source)),
+            (),
+            (),
+            micros(source),
+            due=(f"{micros(source)} + 1", f"{micros(source)} + 1"),
+            is_added_to=True,
+            needs_keys=False,
+        ),
     )

@@ -18,7 +18,7 @@ NULL: none yet) that they met. Triggers and aggregates can be changed over it.
 """
 
 from reconciler.streams.model import AfterWatermark, AggregateOverWindow, CountTrigger, Hopping, Tumbling, WindowClose
-from reconciler.streams.queries import Input, Moment, StreamQueries
+from reconciler.streams.queries import Input, Memory, Moment, StreamQueries
 from reconciler.streams.queries.firings import (
     FIRING,
     ORDINAL,
@@ -36,9 +36,11 @@ from reconciler.streams.queries.parts import (
     before,
     greatest_multiple,
     keys_in,
+    least_multiple,
     listed,
     micros,
     names_of,
+    of_keys,
     order_of,
     partition,
     query,
@@ -61,7 +63,7 @@ def time_window_queries(
 ) -> StreamQueries:
     """The queries of a step."""
     step = _Step(transformation, window, source, state, moment)
-    return StreamQueries(step.output(), step.state(), step.late(), EVENT_TIME)
+    return StreamQueries(step.output(), step.state(), step.late(), EVENT_TIME, step.memory())
 
 
 class _Step:
@@ -199,6 +201,27 @@ class _Step:
         """When the last window of a row closes."""
         return _plus(
             f"{greatest_multiple(micros(self.source), self.every)} + {self.window.size}", self.given.allowed_lateness
+        )
+
+    def first_end(self) -> str:
+        """When the first window of a row ends."""
+        return f"{least_multiple(f'{micros(self.source)} - {self.window.size - 1}', self.every)} + {self.window.size}"
+
+    def memory(self) -> Memory:
+        """Rows are added. Those of windows that the watermark passes are needed; of a trigger that counts, all of the keys
+        that come."""
+        trigger, columns = self.given.trigger, (*self.columns, _STEP, _WATERMARK)
+        lateness = self.given.allowed_lateness if isinstance(trigger, WindowClose) else 0
+        last_end = f"{greatest_multiple(micros(self.source), self.every)} + {self.window.size}"
+        return Memory(
+            columns,
+            *of_keys(self.source, self.keys),
+            f"{self.last_closes()} - 1",
+            due=None
+            if isinstance(trigger, CountTrigger)
+            else (_plus(self.first_end(), lateness), _plus(last_end, lateness)),
+            is_added_to=True,
+            needs_keys=not (isinstance(trigger, WindowClose) or trigger == AfterWatermark()),
         )
 
     def state(self) -> str:

@@ -23,6 +23,7 @@ from reconciler.streams.queries import Input, Moment, StreamQueries
 from reconciler.streams.queries.caching_join import join_queries
 from reconciler.streams.queries.count_windows import count_window_queries
 from reconciler.streams.queries.deduplicate import deduplicate_queries
+from reconciler.streams.queries.log import NEEDED, Log, first_log, log_queries
 from reconciler.streams.queries.previous import previous_queries
 from reconciler.streams.queries.running import running_queries
 from reconciler.streams.queries.sessions import session_queries
@@ -30,9 +31,19 @@ from reconciler.streams.queries.sorted_rows import sort_queries
 from reconciler.streams.queries.time_windows import time_window_queries
 
 
-def stream_queries(transformation: Stateful, inputs: tuple[Input, ...], state: str | None, moment: Moment) -> StreamQueries:
-    """The queries of a step of a transformation over its inputs, in their order. `state` is the name of the relation that
-    has what `state` of the step before gave; None: nothing is remembered."""
+def stream_queries(transformation: Stateful, inputs: tuple[Input, ...], log: Log | None, moment: Moment) -> StreamQueries:
+    """The queries of a step of a transformation over its inputs, in their order. `log` has what `state` of the steps before
+    gave; None: nothing is remembered."""
+    if log is None:
+        return first_log(_queries(transformation, inputs, None, moment), moment)
+    queries = _queries(transformation, inputs, NEEDED, moment)
+    adds = queries.memory.is_added_to and not log.is_rewritten
+    state = _queries(transformation, inputs, None, moment).state if adds else queries.state
+    return log_queries(queries, state, log, moment)
+
+
+def _queries(transformation: Stateful, inputs: tuple[Input, ...], state: str | None, moment: Moment) -> StreamQueries:
+    """The queries over a state that has all that is remembered, and no more, of the keys that come or are due."""
     match transformation:
         case AggregateOverWindow(window=Tumbling() | Hopping() as window):
             return time_window_queries(transformation, window, inputs[0], state, moment)
