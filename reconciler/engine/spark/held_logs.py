@@ -26,8 +26,9 @@ _Values = Sequence["pa.Array | None"]
 """Of each key the values that are wanted; None: all are."""
 
 
-def needed_rows(known: HeldRows, source: LogSource, came: Mapping[str, Held]) -> Held | None:
-    """The rows of a log that are needed, where they are few. `came` are the rows of stored sources, by name."""
+def needed_rows(known: HeldRows, source: LogSource, came: Mapping[str, Held], whole: int = MOST_ROWS) -> Held | None:
+    """The rows of a log that are needed, where they are few. `came` are the rows of stored sources, by folded name. A log of
+    no more than `whole` rows is taken as it is, and held for the next step."""
     import pyarrow as pa
 
     tables = [known.table(location) for location in source.locations]
@@ -35,7 +36,7 @@ def needed_rows(known: HeldRows, source: LogSource, came: Mapping[str, Held]) ->
     if len(plain) < len(tables) or len({str(table.schema) for table in plain}) != 1:
         return None
     rows = [table.rows for table in plain]
-    if None not in rows and sum(one or 0 for one in rows) <= MOST_ROWS:
+    if None not in rows and sum(one or 0 for one in rows) <= whole:
         parts = [known.of(table.location, 0) for table in plain]
         held = [part for part in parts if part is not None]
         if len(held) == len(parts):

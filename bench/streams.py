@@ -1,0 +1,255 @@
+"""What a step of a stream costs: beside a state a hundred times as large, and beside Spark's own streaming.
+
+    python -m bench.streams [--few 10000] [--many 1000000] [--step 1000] [--steps 7] [--rows 5000000]
+
+First each transformation with a state of few keys and with one of many: the same small steps, in turns. A step is measured
+from its intent to its publication. The state is what one step has left that brought a row of each key.
+
+Then many rows in ten steps: the wall and CPU seconds of each transformation, beside those of a sum by tumbling windows by
+Spark's structured streaming over the same files, which appends what it gives to a Delta table. Of a step of ours only the
+stream is counted: its rows are in a table then, as Spark's are in files.
+
+Results stand in bench/results/streams.json as well. A target that is missed is said, and is no error.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import click
+import pyarrow as pa
+import pyarrow.parquet
+from pyspark.sql import SparkSession
+
+from bench.plan import ROOT, Ratio
+from bench.small_steps import tell
+from reconciler import Project
+from reconciler.engine.by_size import EngineBySize
+from reconciler.engine.protocol import Engine
+from reconciler.engine.spark.engine import SparkEngine
+from reconciler.engine.spark.session import start
+from reconciler.environment.observer import Observer
+
+RESULTS: Final = ROOT / "bench" / "results" / "streams.json"
+_BEGIN: Final = 1_767_225_600_000_000
+"""The first event time, in microseconds since 1970."""
+
+_PROGRAM: Final = "CREATE TABLE readings (device STRING, at TIMESTAMP, value BIGINT) WITH ('append_only' = 'true');\n"
+_PIPELINE: Final = """\
+apiVersion: reconciler/v1
+kind: Pipeline
+metadata: {name: site}
+spec:
+  bootstrap_policy: allow
+  connectors:
+    - name: files
+      table: readings
+      transport: {name: file_input, config: {path: source}}
+      format: {name: parquet}
+  streams:
+    - {name: timed, assign_timestamps_and_watermarks: {input: readings, event_time: at, delay: 1m}}
+"""
+_OTHER_SIDE: Final = """\
+    - {name: again, assign_timestamps_and_watermarks: {input: readings, event_time: at, delay: 1m}}
+"""
+_SUM: Final = "aggregates: {total: sum(value)}"
+STREAMS: Final = {
+    "tumbling window": f"aggregate_over_window: {{input: timed, keys: [device], window: {{tumbling: 1h}}, {_SUM}}}",
+    "early and late": f"aggregate_over_window: {{input: timed, keys: [device], window: {{tumbling: 1h}}, {_SUM}, "
+    "trigger: {after_watermark: {early: {count: 10}, late: {count: 1}}}, allowed_lateness: 10m}",
+    "session": f"aggregate_over_window: {{input: timed, keys: [device], window: {{session: 2m}}, {_SUM}}}",
+    "running aggregate": "running_aggregate: {input: timed, keys: [device], aggregates: {total: sum(value)}, expiry: 1d}",
+    "deduplicate": "deduplicate: {input: timed, keys: [device], expiry: 1d}",
+    "previous": "previous: {input: timed, keys: [device], columns: {before: value}, expiry: 1d}",
+    "join": "outer_caching_join: {left: timed, right: again, keys: [device], expiry: 1m}",
+}
+
+
+class _Seconds:
+    """Told of each boundary: wall seconds of the step, wall and CPU seconds of its stream."""
+
+    def __init__(self) -> None:
+        self.step = self.stream = self.cpu = 0.0
+        self._began = self._stream = self._cpu = 0.0
+
+    def reached(self, name: str) -> None:
+        now = time.monotonic()
+        match name:
+            case "intent:before":
+                self._began, self.stream, self.cpu = now, 0.0, 0.0
+            case "view:before":
+                self._stream, self._cpu = now, cpu_seconds()
+            case "view:intended" | "view:effected":
+                self.stream, self.cpu = now - self._stream, cpu_seconds() - self._cpu
+            case "step:recorded":
+                self.step = now - self._began
+
+
+def cpu_seconds() -> float:
+    """Those of this process and of all that it started, Java's among them (Linux)."""
+    stats = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # The name of the program, in parentheses, may hold anything.
+            fields = file.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        stats[int(file.parent.name)] = (int(fields[1]), int(fields[11]) + int(fields[12]))
+    own, found = os.getpid(), 0
+    for process, (_, ticks) in stats.items():
+        ancestor = process
+        while ancestor != own and ancestor in stats:
+            ancestor = stats[ancestor][0]
+        found += ticks if ancestor == own else 0
+    return found / os.sysconf("SC_CLK_TCK")
+
+
+@click.command()
+@click.option("--few", default=10_000, show_default=True, help="Keys of the small state.")
+@click.option("--many", default=1_000_000, show_default=True, help="Keys of the large one.")
+@click.option("--step", default=1_000, show_default=True, help="The rows of a small step.")
+@click.option("--steps", default=7, show_default=True, help="How many small steps are measured.")
+@click.option("--rows", default=5_000_000, show_default=True, help="Of all ten large steps together; 0: none are taken.")
+@click.option("--only", multiple=True, type=click.Choice(list(STREAMS)), help="These transformations.")
+@click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Where to write them as JSON.")
+def main(few: int, many: int, step: int, steps: int, rows: int, only: tuple[str, ...], results: Path) -> None:
+    """Run all, show the ratios, write them as JSON."""
+    session = start({"spark.sql.shuffle.partitions": "2"}, lives_long=True)
+    engine = EngineBySize(SparkEngine(lambda: session), dict)
+    ratios, small, large = [], {}, {}
+    try:
+        for name in only or STREAMS:
+            with tempfile.TemporaryDirectory() as scratch:
+                small[name] = _by_state(engine, Path(scratch), name, (few, many), step, steps)
+            click.echo(f"{name}: {json.dumps(small[name])}")
+            ratios.append(Ratio(f"{name}: a step beside {many:,} keys / {few:,}", small[name]["ratio"], 1.3))
+        if rows:
+            with tempfile.TemporaryDirectory() as scratch:
+                native = _native(session, Path(scratch), rows)
+                click.echo(f"native: {json.dumps(native)}")
+                large["native"] = native
+                for name in only or STREAMS:
+                    large[name] = _in_ten_steps(engine, Path(scratch), name)
+                    click.echo(f"{name}: {json.dumps(large[name])}")
+                    ratios.append(Ratio(f"{name}: CPU / native tumbling sum", large[name]["cpu"] / native["cpu"], 8))
+    finally:
+        engine.close()
+    tell(results, ratios, {"few": few, "many": many, "rows": rows}, {"small_steps": small, "ten_steps": large})
+
+
+def _by_state(engine: Engine, root: Path, stream: str, keys: tuple[int, int], rows: int, steps: int) -> Mapping[str, float]:
+    """Median seconds of a small step beside each state, and their ratio."""
+    roots = [root / str(count) for count in keys]
+    for place, count in zip(roots, keys, strict=True):
+        _write(place, stream)
+        _rows(place / "source" / "000.parquet", 0, count, count)
+    taken: list[list[float]] = [[], []]
+    for number in range(-3, steps):
+        for place, count, seconds in zip(roots, keys, taken, strict=True):
+            told = _Seconds()
+            pipeline = Project.open(place, engine=engine, observer=Observer(boundary=told.reached)).pipeline("site")
+            if number == -3:
+                pipeline.apply()
+            else:
+                _rows(place / "source" / f"{number + 3:03}.parquet", number + 3, rows, count)
+            if pipeline.run_once().step_count != 1:
+                raise click.ClickException("a run did not take one step")
+            if number >= 0:
+                seconds.append(told.step)
+    few, many = map(median, taken)
+    return {"few": round(few, 3), "many": round(many, 3), "ratio": round(many / few, 3)}
+
+
+def _write(root: Path, stream: str) -> None:
+    folder = root / "pipelines" / "site"
+    folder.mkdir(parents=True)
+    (root / "source").mkdir()
+    (folder / "program.sql").write_text(_PROGRAM)
+    other = _OTHER_SIDE if "again" in STREAMS[stream] else ""
+    (folder / "pipeline.yaml").write_text(f"{_PIPELINE}{other}    - name: measured\n      {STREAMS[stream]}\n")
+
+
+def _rows(file: Path, number: int, rows: int, keys: int) -> None:
+    """The rows of a step: one second of event time further, by devices in no order."""
+    time_of_step = _BEGIN + number * 1_000_000
+    columns: dict[str, Any] = {
+        "device": [f"device {(number * 7_919 + one * 104_729) % keys}" for one in range(rows)],
+        "at": pa.array([time_of_step + one % 1_000_000 for one in range(rows)], pa.timestamp("us", "UTC")),
+        "value": pa.array(range(rows), pa.int64()),
+    }
+    pa.parquet.write_table(pa.table(columns), file)
+
+
+def _large_rows(folder: Path, rows: int) -> None:
+    """Ten files, of ten minutes of event time each, by 1,000 devices."""
+    folder.mkdir()
+    for number in range(10):
+        many = rows // 10
+        begin, span = _BEGIN + number * 600_000_000, 600_000_000 // many
+        columns: dict[str, Any] = {
+            "device": [f"device {one * 7_919 % 1_000}" for one in range(many)],
+            "at": pa.array([begin + one * span for one in range(many)], pa.timestamp("us", "UTC")),
+            "value": pa.array(range(many), pa.int64()),
+        }
+        file = folder / f"{number}.parquet"
+        pa.parquet.write_table(pa.table(columns), file)
+        os.utime(file, (number, number))
+
+
+def _native(session: SparkSession, root: Path, rows: int) -> dict[str, float]:
+    """A sum by tumbling windows of an hour, by Spark's structured streaming, one file at a time; the second time counts."""
+    _large_rows(root / "source", rows)
+    found = {}
+    for attempt in ("cold", "warm"):
+        place = root / attempt
+        stream = (
+            session.readStream.schema("device string, at timestamp, value bigint")
+            .option("maxFilesPerTrigger", 1)
+            .parquet(str(root / "source"))
+            .withWatermark("at", "1 minute")
+        )
+        sums = stream.groupBy("device", _window("at", "1 hour")).agg({"value": "sum"}).toDF("device", "hour", "total")
+        began, cpu = time.monotonic(), cpu_seconds()
+        query = (
+            sums.writeStream.format("delta")
+            .option("checkpointLocation", str(place / "checkpoint"))
+            .trigger(availableNow=True)
+            .start(str(place / "sums"))
+        )
+        query.awaitTermination()
+        found = {"wall": round(time.monotonic() - began, 3), "cpu": round(cpu_seconds() - cpu, 3)}
+    return found
+
+
+def _window(column: str, length: str) -> Any:
+    from pyspark.sql import functions
+
+    return functions.window(column, length)
+
+
+def _in_ten_steps(engine: Engine, root: Path, stream: str) -> dict[str, float]:
+    """Seconds of all steps of a stream."""
+    place = root / stream.replace(" ", "_")
+    _write(place, stream)
+    total = {"wall": 0.0, "cpu": 0.0}
+    told = _Seconds()
+    pipeline = Project.open(place, engine=engine, observer=Observer(boundary=told.reached)).pipeline("site")
+    pipeline.apply()
+    for file in sorted((root / "source").iterdir()):
+        shutil.copy(file, place / "source")
+        if pipeline.run_once().step_count != 1:
+            raise click.ClickException("a run did not take one step")
+        total["wall"] += told.stream
+        total["cpu"] += told.cpu
+    shutil.rmtree(place)
+    return {name: round(value, 3) for name, value in total.items()}
+
+
+if __name__ == "__main__":
+    main()
