@@ -19,7 +19,7 @@ Values are those that are stored. Moments are whole microseconds from 1970, in a
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -129,20 +129,22 @@ def rows_by_file(table: PlainTable, files: Sequence[StoredFile]) -> "list[pa.Tab
     return parts
 
 
-def picked_rows(
-    table: PlainTable, file: StoredFile, looked_at: Sequence[str], pick: "Callable[[pa.Table], pa.Array]"
-) -> "pa.Table | None":
-    """Of a file the rows that `pick` takes: of the columns `looked_at` of all its rows it makes BOOLEANs. However many rows
-    there are, each text is held once. None as of `rows_of`."""
+def rows_with_texts_once(table: PlainTable, file: StoredFile) -> "pa.Table | None":
+    """All rows of one file, in columns of which those of texts hold each text once, however many rows have it. None as of
+    `rows_of`; `fitted` makes of some of the rows what that gives."""
     import pyarrow as pa
 
     wanted = arrow_schema(table.schema)
     try:
         (text,) = read_objects(table.location, [file.path])
-        part = _picked(text, wanted, looked_at, pick)
+        return _with_texts_once(text, wanted)
     except (RegistryError, OSError, pa.ArrowException):
         return None
-    return None if part is None or part.nbytes > _MOST_IN_MEMORY else part
+
+
+def fitted(rows: "pa.Table", schema: JsonObject) -> "pa.Table":
+    """Rows in the columns of a table. What is lacking is NULL."""
+    return _fitted(rows, arrow_schema(schema))
 
 
 def arrow_schema(schema: JsonObject) -> "pa.Schema":
@@ -248,24 +250,18 @@ def _rows(text: bytes, wanted: "pa.Schema") -> "pa.Table | None":
     return None if rows is None else _fitted(rows, wanted)
 
 
-def _picked(
-    text: bytes, wanted: "pa.Schema", looked_at: Sequence[str], pick: "Callable[[pa.Table], pa.Array]"
-) -> "pa.Table | None":
+def _with_texts_once(text: bytes, wanted: "pa.Schema") -> "pa.Table | None":
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile
 
     file = _known_file(text, wanted)
-    if file is None or not set(looked_at) <= set(file.schema_arrow.names):
+    if file is None:
         return None
     texts = [one.name for one in file.schema_arrow if pa.types.is_string(one.type) or pa.types.is_binary(one.type)]
     if _most_bytes(file, frozenset(texts)) > _MOST_IN_MEMORY:
         return None
     once = ParquetFile(pa.BufferReader(text), coerce_int96_timestamp_unit="us", read_dictionary=texts)
-    taken = pick(once.read(list(looked_at), use_threads=False))
-    if not taken.true_count:
-        return wanted.empty_table()
-    names = [name for name in wanted.names if name in file.schema_arrow.names]
-    return _fitted(once.read(names, use_threads=False).filter(taken), wanted)
+    return once.read([name for name in wanted.names if name in file.schema_arrow.names], use_threads=False)
 
 
 def _fitted(rows: "pa.Table", wanted: "pa.Schema") -> "pa.Table":

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from reconciler.base.digest import JsonObject
 from reconciler.delta.arrow_writes import put_table
-from reconciler.engine.protocol import LogSource, Needed
-from reconciler.engine.spark.held_logs import needed_rows
+from reconciler.engine.protocol import LogSource, Needed, StoredSource
+from reconciler.engine.spark.held_logs import HeldLogs
 from reconciler.engine.spark.held_rows import Held, HeldRows
 
 KINDS = {"left": "string", "right": "string", "number": "integer", "due": "long", "due_last": "long", "row": "long"}
@@ -26,6 +26,7 @@ _rows = st.lists(
 )
 _came = st.lists(st.tuples(_texts, st.one_of(st.none(), st.integers(0, 2))), max_size=4)
 
+CAME = StoredSource("came", "", 0)
 ONE = (("left",),)
 KEYS = (ONE, (("left",), ("number",)), (("left", "right"),), (("number",),))
 
@@ -94,7 +95,7 @@ def test_all_that_is_needed_is_picked(
     due = ("due", "due_last") if has_due and to is not None else None
     needed = Needed(keys, (("Came", names),), due, after, to, by_row)
     source = LogSource("log", tuple(str(root / str(number)) for number in range(len(segments))), needed)
-    found = needed_rows(HeldRows(), source, {"came": held_came(came)}, whole=0)
+    found = HeldLogs(HeldRows()).needed(source, {CAME: held_came(came)}, whole=0)
     assert found is not None
     picked = sorted(found.rows.column("row").to_pylist())
     of_came = {tuple(row[1] if name == "n" else row[0] for name in names) for row in came}
@@ -110,7 +111,7 @@ def test_all_that_is_needed_is_picked(
 def test_a_small_log_is_taken_whole(tmp_path: Path) -> None:
     put(tmp_path / "0", [("a", None, 1, None, None, 0), ("b", None, 1, None, None, 1)])
     source = LogSource("log", (str(tmp_path / "0"),), Needed(ONE, (("came", ("text",)),)))
-    found = needed_rows(HeldRows(), source, {"came": held_came([("a", 1)])})
+    found = HeldLogs(HeldRows()).needed(source, {CAME: held_came([("a", 1)])})
     assert found is not None
     assert found.rows.num_rows == 2
 
@@ -121,8 +122,8 @@ def test_what_is_not_sure_is_left_to_the_engine(reason: str, tmp_path: Path) -> 
     names = {"another type": ("n",), "a column that is not there": ("other",)}.get(reason, ("text",))
     needed = None if reason == "nothing is said" else Needed(ONE, (("came", names),))
     source = LogSource("log", (str(tmp_path / "0"),), needed)
-    came = {} if reason == "no rows at hand" else {"came": held_came([("a", 1)])}
-    found = needed_rows(HeldRows(), source, came, whole=0)
+    came = {} if reason == "no rows at hand" else {CAME: held_came([("a", 1)])}
+    found = HeldLogs(HeldRows()).needed(source, came, whole=0)
     if reason == "another type":
         assert found is not None, "one that is as good as any: all rows"
         assert found.rows.num_rows == 1

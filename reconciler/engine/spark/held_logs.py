@@ -7,79 +7,118 @@ sure. A log is read file by file, texts as numbers into a list of all that there
 files tell.
 """
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from reconciler.base.names import fold
-from reconciler.delta.arrow_rows import PlainTable, arrow_schema, picked_rows
-from reconciler.engine.protocol import LogSource, Needed
+from reconciler.delta.arrow_rows import PlainTable, StoredFile, arrow_schema, fitted, rows_with_texts_once
+from reconciler.engine.protocol import LogSource, Needed, StoredSource
 from reconciler.engine.spark.held_rows import MOST_ROWS, Held, HeldRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_BYTES: Final = 256 << 20
-"""Of a log's files: so much is read at each step."""
+"""Of a log's files: so much is read for a step."""
+MOST_HELD: Final = 192 << 20
+"""Of all logs, as it stands in memory; what was used longest ago goes first."""
 
 _Values = Sequence["pa.Array | None"]
 """Of each key the values that are wanted; None: all are."""
 
 
-def needed_rows(known: HeldRows, source: LogSource, came: Mapping[str, Held], whole: int = MOST_ROWS) -> Held | None:
-    """The rows of a log that are needed, where they are few. `came` are the rows of stored sources, by folded name. A log of
-    no more than `whole` rows is taken as it is, and held for the next step."""
-    import pyarrow as pa
+class HeldLogs:
+    """Logs from step to step; see the module. For any thread."""
 
-    tables = [known.table(location) for location in source.locations]
-    plain = [table for table in tables if table is not None]
-    if len(plain) < len(tables) or len({str(table.schema) for table in plain}) != 1:
-        return None
-    rows = [table.rows for table in plain]
-    if None not in rows and sum(one or 0 for one in rows) <= whole:
-        parts = [known.of(table.location, 0) for table in plain]
-        held = [part for part in parts if part is not None]
-        if len(held) == len(parts):
-            return Held(plain[0].schema, pa.concat_tables([part.rows for part in held]))
-    if source.needed is None or sum(table.bytes for table in plain) > MOST_BYTES:
-        return None
-    found = _picked(plain, source.needed, came)
-    return None if found is None or found.num_rows > MOST_ROWS else Held(plain[0].schema, found)
+    def __init__(self, known: HeldRows, most_held: int = MOST_HELD) -> None:
+        self._known, self._most = known, most_held
+        self._files: OrderedDict[tuple[str, str], pa.Table] = OrderedDict()
+        self._bytes = 0
+        self._last: tuple[Any, Held] | None = None
+        self._lock = Lock()
 
-
-def _picked(tables: Sequence[PlainTable], needed: Needed, came: Mapping[str, Held]) -> "pa.Table | None":
-
-    values = _values_that_came(needed, came)
-    if values is None:
-        return None
-    if needed.due is None or needed.by_row:
-        picks = _Pick(needed, values, needed.due is not None)
-    else:
-        due = _picked_by(tables, _Pick(needed, None, True))
-        if due is None:
+    def needed(self, source: LogSource, came: Mapping[StoredSource, Held], whole: int = MOST_ROWS) -> Held | None:
+        """The rows of a log that are needed, where they are few. `came` are the rows of stored sources. A log of at most
+        `whole` rows is taken as it is."""
+        # What a stream gives and what it remembers are computed from the same rows.
+        asked = (source, frozenset(came))
+        with self._lock:
+            if self._last is not None and self._last[0] == asked:
+                return self._last[1]
+        tables = [self._known.table(location) for location in source.locations]
+        plain = [table for table in tables if table is not None]
+        if len(plain) < len(tables) or len({str(table.schema) for table in plain}) != 1:
             return None
-        pairs = zip(values, needed.keys, strict=True)
-        picks = _Pick(needed, [_both(one, _key(due, columns)) for one, columns in pairs], False)
-    if picks.takes_all:
-        return None
-    if not picks.columns:
-        return arrow_schema(tables[0].schema).empty_table()
-    return _picked_by(tables, picks)
+        found = self._all(plain, whole)
+        if found is None and source.needed is not None and sum(table.bytes for table in plain) <= MOST_BYTES:
+            rows = self._picked(plain, source.needed, {fold(one.name): held for one, held in came.items()})
+            found = None if rows is None or rows.num_rows > MOST_ROWS else Held(plain[0].schema, rows)
+        if found is not None:
+            with self._lock:
+                self._last = (asked, found)
+        return found
 
+    def _all(self, tables: Sequence[PlainTable], whole: int) -> Held | None:
+        import pyarrow as pa
 
-def _picked_by(tables: Sequence[PlainTable], picks: "_Pick") -> "pa.Table | None":
-    import pyarrow as pa
+        rows = [table.rows for table in tables]
+        if None in rows or sum(one or 0 for one in rows) > whole:
+            return None
+        parts = [self._known.of(table.location, 0) for table in tables]
+        held = [part for part in parts if part is not None]
+        if len(held) < len(parts):
+            return None
+        return Held(tables[0].schema, pa.concat_tables([part.rows for part in held]))
 
-    parts = []
-    rows = 0
-    for table in tables:
-        for file in table.files:
-            part = picked_rows(table, file, picks.columns, picks)
-            rows += 0 if part is None else part.num_rows
-            if part is None or rows > MOST_ROWS:
+    def _picked(self, tables: Sequence[PlainTable], needed: Needed, came: Mapping[str, Held]) -> "pa.Table | None":
+        values = _values_that_came(needed, came)
+        if values is None:
+            return None
+        if needed.due is None or needed.by_row:
+            pick = _Pick(needed, values, needed.due is not None)
+        else:
+            due = self._picked_by(tables, _Pick(needed, None, True))
+            if due is None:
                 return None
-            parts.append(part)
-    return pa.concat_tables(parts)
+            pairs = zip(values, needed.keys, strict=True)
+            pick = _Pick(needed, [_both(one, _key(due, columns)) for one, columns in pairs], False)
+        return None if pick.takes_all else self._picked_by(tables, pick)
+
+    def _picked_by(self, tables: Sequence[PlainTable], pick: "_Pick") -> "pa.Table | None":
+        import pyarrow as pa
+
+        parts = [arrow_schema(tables[0].schema).empty_table()]
+        rows = 0
+        for table in tables if pick.looks else ():
+            for file in table.files:
+                part = self._file(table, file)
+                taken = None if part is None else part.filter(pick(part))
+                rows += 0 if taken is None else taken.num_rows
+                if taken is None or rows > MOST_ROWS:
+                    return None
+                parts.append(fitted(taken, table.schema))
+        return pa.concat_tables(parts)
+
+    def _file(self, table: PlainTable, file: StoredFile) -> "pa.Table | None":
+        """All rows of a file of a log: it never changes."""
+        key = (table.location, file.path)
+        with self._lock:
+            known = self._files.get(key)
+            if known is not None:
+                self._files.move_to_end(key)
+                return known
+        rows = rows_with_texts_once(table, file)
+        if rows is not None and rows.nbytes <= self._most:
+            with self._lock:
+                if key not in self._files:
+                    self._files[key] = rows
+                    self._bytes += rows.nbytes
+                while self._bytes > self._most:
+                    self._bytes -= self._files.popitem(last=False)[1].nbytes
+        return rows
 
 
 class _Pick:
@@ -94,11 +133,9 @@ class _Pick:
         return self._values is not None and bool(self._needed.keys) and all(one is None for one in self._values)
 
     @property
-    def columns(self) -> list[str]:
-        """Those that it looks at."""
-        keys = [] if self._values is None else [name for columns in self._needed.keys for name in columns]
-        due = self._needed.due if self._due and self._needed.due is not None else ()
-        return list(dict.fromkeys([*keys, *due]))
+    def looks(self) -> bool:
+        """Whether it may take a row."""
+        return bool(self._values and self._needed.keys) or (self._due and self._needed.due is not None)
 
     def __call__(self, rows: "pa.Table") -> "pa.Array":
         import pyarrow as pa

@@ -23,7 +23,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import Declared, RegistryError
-from reconciler.base.names import fold
 from reconciler.delta.arrow_rows import is_known_schema
 from reconciler.delta.arrow_writes import all_nullable, can_be_committed_to, put_table
 from reconciler.delta.objects import can_be_listed
@@ -31,7 +30,7 @@ from reconciler.engine.protocol import Built, LogSource, StoredSource, ViewBuild
 from reconciler.engine.spark.commit_log import built_from, read_commit
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import failed_calls
-from reconciler.engine.spark.held_logs import needed_rows
+from reconciler.engine.spark.held_logs import HeldLogs
 from reconciler.engine.spark.held_rows import Held, HeldRows
 from reconciler.engine.spark.locations import Sessions, folder
 from reconciler.engine.spark.pinned_files import SETTINGS, PinnedFrames
@@ -66,6 +65,7 @@ class SmallViews:
 
     def __init__(self) -> None:
         self._held = HeldRows()
+        self._logs = HeldLogs(self._held)
         self._is_small: OrderedDict[str, bool] = OrderedDict()
         self._can_bring = AskedOnce(lambda session: is_plain_session(session) and can_bring_rows(session))
 
@@ -120,10 +120,10 @@ class SmallViews:
                 if held is None:
                     return None
                 found[source] = held
-        by_name = {fold(source.name): held for source, held in found.items()}
+        came = {source: held for source, held in found.items() if isinstance(source, StoredSource)}
         for source in wanted.sources:
             if isinstance(source, LogSource):
-                held = needed_rows(self._held, source, by_name)
+                held = self._logs.needed(source, came)
                 if held is None:
                     return None
                 found[source] = held
