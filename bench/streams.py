@@ -18,6 +18,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -52,6 +53,10 @@ spec:
       table: readings
       transport: {name: file_input, config: {path: source}}
       format: {name: parquet}
+    - name: log
+      table: readings
+      transport: {name: file_input, config: {path: lines}}
+      format: {name: json}
   streams:
     - {name: timed, assign_timestamps_and_watermarks: {input: readings, event_time: at, delay: 1m}}
 """
@@ -144,12 +149,13 @@ def main(few: int, many: int, step: int, steps: int, rows: int, only: tuple[str,
 
 
 def _by_state(engine: Engine, root: Path, stream: str, keys: tuple[int, int], rows: int, steps: int) -> Mapping[str, float]:
-    """Median seconds of a small step beside each state, and their ratio."""
+    """Median seconds of a small step beside each state, their ratio, and what of a step is the stream."""
     roots = [root / str(count) for count in keys]
     for place, count in zip(roots, keys, strict=True):
         _write(place, stream)
         _rows(place / "source" / "000.parquet", 0, count, count)
     taken: list[list[float]] = [[], []]
+    streams: list[float] = []
     for number in range(-3, steps):
         for place, count, seconds in zip(roots, keys, taken, strict=True):
             told = _Seconds()
@@ -157,33 +163,48 @@ def _by_state(engine: Engine, root: Path, stream: str, keys: tuple[int, int], ro
             if number == -3:
                 pipeline.apply()
             else:
-                _rows(place / "source" / f"{number + 3:03}.parquet", number + 3, rows, count)
+                _lines(place / "lines" / f"{number + 3:03}.json", number + 3, rows, count)
             if pipeline.run_once().step_count != 1:
                 raise click.ClickException("a run did not take one step")
             if number >= 0:
                 seconds.append(told.step)
+                streams.append(told.stream)
     few, many = map(median, taken)
-    return {"few": round(few, 3), "many": round(many, 3), "ratio": round(many / few, 3)}
+    shown = {"few": few, "many": many, "ratio": many / few, "stream": median(streams)}
+    return {name: round(value, 3) for name, value in shown.items()}
 
 
 def _write(root: Path, stream: str) -> None:
     folder = root / "pipelines" / "site"
     folder.mkdir(parents=True)
-    (root / "source").mkdir()
+    for name in ("source", "lines"):
+        (root / name).mkdir()
     (folder / "program.sql").write_text(_PROGRAM)
     other = _OTHER_SIDE if "again" in STREAMS[stream] else ""
     (folder / "pipeline.yaml").write_text(f"{_PIPELINE}{other}    - name: measured\n      {STREAMS[stream]}\n")
 
 
+def _columns(number: int, rows: int, keys: int) -> tuple[list[str], list[int]]:
+    """The devices and event times of a step's rows: one second further, by devices in no order."""
+    devices = [f"device {(number * 7_919 + one * 104_729) % keys}" for one in range(rows)]
+    return devices, [_BEGIN + number * 1_000_000 + one % 1_000_000 for one in range(rows)]
+
+
 def _rows(file: Path, number: int, rows: int, keys: int) -> None:
-    """The rows of a step: one second of event time further, by devices in no order."""
-    time_of_step = _BEGIN + number * 1_000_000
-    columns: dict[str, Any] = {
-        "device": [f"device {(number * 7_919 + one * 104_729) % keys}" for one in range(rows)],
-        "at": pa.array([time_of_step + one % 1_000_000 for one in range(rows)], pa.timestamp("us", "UTC")),
-        "value": pa.array(range(rows), pa.int64()),
-    }
+    devices, times = _columns(number, rows, keys)
+    values = pa.array(range(rows), pa.int64())
+    columns = {"device": pa.array(devices), "at": pa.array(times, pa.timestamp("us", "UTC")), "value": values}
     pa.parquet.write_table(pa.table(columns), file)
+
+
+def _lines(file: Path, number: int, rows: int, keys: int) -> None:
+    lines = (
+        json.dumps(
+            {"device": device, "at": f"{datetime.fromtimestamp(time / 1e6, UTC):%Y-%m-%dT%H:%M:%S.%fZ}", "value": value}
+        )
+        for value, (device, time) in enumerate(zip(*_columns(number, rows, keys), strict=True))
+    )
+    file.write_text("\n".join(lines) + "\n")
 
 
 def _large_rows(folder: Path, rows: int) -> None:

@@ -3,7 +3,8 @@
 - **Event time** is a column of the input of type TIMESTAMP. A row without one (NULL) is late.
 - **The watermark** says how far event time has come: the greatest event time that a table had so far, less the delay. It is
   moved at the end of a step, so all rows of a step meet the watermark that the step before left. Of several inputs, the
-  least one counts; while an input has no watermark yet, there is none.
+  least one counts; while an input has no watermark yet, there is none. An input may be taken to be idle: then it is no
+  more than so far behind the furthest one.
 - **Order.** Rows are taken by key in the order of steps; within a step in the order of event time, and rows of equal event
   time in the order of all their values. So nothing depends on the order of files.
 
@@ -94,12 +95,14 @@ Named: TypeAlias = tuple[str, str]
 @dataclass(frozen=True, slots=True)
 class AssignWatermarks:
     """Gives the rows of a table their event time: `event_time` is one of its columns, or an expression of Spark SQL over
-    them, which is then given as a column of that name in `column`. The watermark follows `delay` behind."""
+    them, which is then given as a column of that name in `column`. The watermark follows `delay` behind. Beside other inputs
+    that go further it is no more than `idle_after` behind the furthest (None: however far)."""
 
     input: str
     event_time: str
     column: str | None
     delay: int
+    idle_after: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,11 +111,13 @@ def duration(text: Any) -> int:
 
 def _assign(settings: JsonObject) -> AssignWatermarks:
     written, said = _text(settings, "event_time"), settings.get("column")
+    delay = duration(settings["delay"])
+    idle_after = duration(settings["idle_after"]) if "idle_after" in settings else None
     name = column_named(written)
     if name is not None and (said is None or fold(_text(settings, "column")) == fold(name)):
-        return AssignWatermarks(_text(settings, "input"), name, None, duration(settings["delay"]))
+        return AssignWatermarks(_text(settings, "input"), name, None, delay, idle_after)
     column = EVENT_TIME if said is None else _text(settings, "column")
-    return AssignWatermarks(_text(settings, "input"), written, column, duration(settings["delay"]))
+    return AssignWatermarks(_text(settings, "input"), written, column, delay, idle_after)
 
 
 def _aggregate(settings: JsonObject) -> AggregateOverWindow:

@@ -114,12 +114,14 @@ class SpelledNames:
 @dataclass(frozen=True, slots=True)
 class Clock:
     """What moves a stream's watermark: the event time of a table's rows, as the stream of that key (`assigned`) gives it in
-    `column`. The watermark follows the greatest one by `delay` microseconds. `table` is the key of the table."""
+    `column`. The watermark follows the greatest one by `delay` microseconds. `table` is the key of the table. `idle_after`:
+    so far it may be behind the furthest clock of a stream, in microseconds; None: however far."""
 
     assigned: str
     table: str
     column: str
     delay: int
+    idle_after: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +142,16 @@ class Stream:
     def watermark(self, greatest: Mapping[str, int]) -> int | None:
         """The watermark, in microseconds since 1970, where event times came as far as `greatest` says by `Clock.assigned`.
         None while an input has none."""
-        found = [greatest[clock.assigned] - clock.delay for clock in self.clocks if clock.assigned in greatest]
-        return min(found) if found and len(found) == len(self.clocks) else None
+        found = {clock: greatest[clock.assigned] - clock.delay for clock in self.clocks if clock.assigned in greatest}
+        furthest = max(found.values(), default=None)
+        marks = []
+        for clock in self.clocks:
+            of_idle = None if furthest is None or clock.idle_after is None else furthest - clock.idle_after
+            known = [one for one in (found.get(clock), of_idle) if one is not None]
+            if not known:
+                return None
+            marks.append(max(known))
+        return min(marks, default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,9 @@ def _compiled(about: "_About", transformation: Transformation, relations: _Relat
         return None
     bases = tuple(key for one, name in zip(known, inputs_of(transformation), strict=True) for key in _bases(one, fold(name)))
     clocks = tuple(dict.fromkeys(clock for one in known for clock in one.stream.clocks))
+    if len(clocks) == 1:
+        # There is nobody whom it could hold up.
+        clocks = (replace(clocks[0], idle_after=None),)
     event_time = stream_queries(transformation, rows, None, Moment(0)).event_time
     stream = Stream(transformation, rows, bases, clocks, event_time, True, _expressions(transformation))
     return _Known(stream, Input(about.name, output_columns(transformation, rows), event_time))
@@ -164,7 +167,7 @@ def _assigned(about: "_About", transformation: AssignWatermarks, relations: _Rel
         return None
     column = transformation.column or transformation.event_time
     given = Input(table.name, columns, column)
-    clock = Clock(fold(about.name), key, column, transformation.delay)
+    clock = Clock(fold(about.name), key, column, transformation.delay, transformation.idle_after)
     expressions = () if transformation.column is None else (transformation.event_time,)
     stream = Stream(transformation, (given,), (key,), (clock,), column, False, expressions)
     return _Known(stream, Input(about.name, output_columns(transformation, (given,)), column))
@@ -248,6 +251,13 @@ def watermark_query(stream: Stream) -> str:
     found = [
         f"(SELECT max(unix_micros({quoted(one.column)})) - {one.delay} FROM {quoted(one.assigned)})" for one in stream.clocks
     ]
+    if any(one.idle_after is not None for one in stream.clocks) and len(found) > 1:
+        # GREATEST passes over NULLs.
+        furthest = f"greatest({', '.join(found)})"
+        found = [
+            mark if one.idle_after is None else f"greatest({mark}, {furthest} - {one.idle_after})"
+            for one, mark in zip(stream.clocks, found, strict=True)
+        ]
     whole = found[0]
     for another in found[1:]:
         # LEAST passes over NULLs, and an input without a watermark has the last word.

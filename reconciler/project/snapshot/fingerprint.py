@@ -95,6 +95,10 @@ _NAMES: Final = frozenset({"input", "left", "right", "keys", "columns", "column"
 _EXPRESSIONS: Final = frozenset({"event_time", "aggregates"})
 
 
+_LATER: Final = frozenset({"idle_after"})
+"""Settings that earlier versions did not know: streams without them mean what they meant."""
+
+
 def stream_content(stream: Stream, spelling: Spelling = Spelling.EVENED_OUT) -> dict[str, Any]:
     """The meaning of a stream: what it does, the columns of what it reads, by which its rows are put in order, and what
     moves its watermark."""
@@ -109,7 +113,7 @@ def stream_content(stream: Stream, spelling: Spelling = Spelling.EVENED_OUT) -> 
             [fold(one.name), [[_spelled(name, spelling), kind] for name, kind in one.columns], fold(one.event_time)]
             for one in stream.inputs
         ],
-        "clocks": [list(astuple(one)) for one in stream.clocks],
+        "clocks": [[part for part in astuple(one) if part is not None] for one in stream.clocks],
     }
 
 
@@ -123,7 +127,7 @@ def beside_the_names(stream: Stream) -> dict[str, Any]:
     }
     return {
         "kind": type(stream.transformation).__name__,
-        "settings": {name: repr(value) for name, value in settings.items()},
+        "settings": {name: repr(value) for name, value in settings.items() if name not in _LATER or value is not None},
     }
 
 
