@@ -48,7 +48,7 @@ LAST: Final = "__log_last"
 """Under which names the queries of a stream read what it remembers, and that part of it which they put together."""
 
 LAYOUT: Final = "1"
-"""Of the log's columns. What another layout has written is computed anew."""
+"""Of what the log adds to the columns of a state. What another layout has written is computed anew."""
 
 FEW_ROWS: Final = 2_000
 """So few are written at each step: to read them again takes no longer than to find them."""
@@ -92,7 +92,7 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
     lost = before is not None and not all(
         table_version(join_location(places.location, one)) is not None for one in before.folders
     )
-    if before is None or lost or not _is_readable(before):
+    if before is None or lost or not work.can_read(before):
         before = work.first_state(places, staging_folder(program.name, "first state", str(step), view.name), step)
     # A stream that assigns event time may have another name since.
     known_times = {**work.greatest(places.before, before.greatest), **before.greatest}
@@ -127,11 +127,6 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
         stay,
     )
     return StreamStep(folder, output, built, remembered, late, lost)
-
-
-def _is_readable(state: StreamState) -> bool:
-    """Whether it was written in the layout of today."""
-    return state.form.partition(":")[0] == LAYOUT
 
 
 def _kept(segments: Sequence[StateSegment]) -> tuple[StateSegment, ...]:
@@ -191,7 +186,12 @@ class _Work:
     @property
     def form(self) -> str:
         """The layout of the log, and the definition by which it is written."""
-        return f"{LAYOUT}:{digest_json(repr(self.stream.transformation))}"
+        columns = self.queries(None, Moment(0)).memory.columns
+        return f"{LAYOUT}.{digest_json(columns)}:{digest_json(repr(self.stream.transformation))}"
+
+    def can_read(self, state: StreamState) -> bool:
+        """Whether a state was written in the layout that is read."""
+        return state.form.partition(":")[0] == self.form.partition(":")[0]
 
     def queries(self, log: Log | None, moment: Moment) -> StreamQueries:
         assert not isinstance(self.stream.transformation, AssignWatermarks)

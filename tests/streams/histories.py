@@ -53,7 +53,7 @@ TRIGGERS = (
     AfterWatermark(early=CountTrigger(2), late=CountTrigger(1)),
     AfterWatermark(early=CountTrigger(3), late=CountTrigger(2)),
 )
-RUNNING_TRIGGERS = (CountTrigger(3), AfterWatermark(CountTrigger(2), CountTrigger(1)))
+RUNNING_TRIGGERS = (CountTrigger(3), AfterWatermark(CountTrigger(2), CountTrigger(1)), AfterWatermark(), WindowClose())
 WINDOWS = (Tumbling(10), Hopping(10, 5), Hopping(10, 4), Session(4))
 LATENESS = 17
 

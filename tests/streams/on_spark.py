@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeAlias
 
+from pyspark.sql.types import StructField, StructType
+
 from reconciler.streams.model import Stateful, inputs_of
 from reconciler.streams.queries import NO_WATERMARK, Input, Moment, StreamQueries
 from reconciler.streams.queries.log import UNTIL, WRITTEN, Log
@@ -87,7 +89,8 @@ class StreamOnSpark:
         output, state = self._session.sql(queries.output), self._session.sql(queries.state)
         given = rows_of(output)
         ((late,),) = self._session.sql(queries.late).collect()
-        self._schema = state.schema
+        # A step may be sure of a value that another one lacks.
+        self._schema = StructType([StructField(one.name, one.dataType) for one in state.schema])
         kept = 0 if is_rewritten else len(self._segments) - together
         self._segments = [*self._segments[:kept], state.collect()]
         return StepOnSpark(given, late, self._remembered(queries, after), (_typed(output), _typed(state)))

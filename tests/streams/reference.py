@@ -199,6 +199,10 @@ class TimeWindows:
     def remembered(self) -> int:
         return len(self.kept)
 
+    def windows(self) -> int:
+        """How many are open."""
+        return len(self.panes)
+
 
 def _phase(of: AggregateOverWindow, comes_late: bool) -> tuple[str, int | None]:
     """What a row's firing would be called, and with which rows of that kind it happens (None: with none)."""
@@ -288,6 +292,10 @@ class Sessions:
 
     def remembered(self) -> int:
         return sum(len(session.rows) for sessions in self.sessions.values() for session in sessions)
+
+    def windows(self) -> int:
+        """How many are open."""
+        return sum(map(len, self.sessions.values()))
 
 
 @dataclass

@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 
 from reconciler.base.names import fold
 from reconciler.sql.lexer import Kind, Token, query_tokens
+from reconciler.streams.queries.parts import quoted
 
 _NAMES: Final = {
     **{name: name for name in ("avg", "count", "count_if", "first", "last", "max", "min", "sum")},
@@ -30,6 +31,7 @@ _NAMES: Final = {
     "some": "max",
 }
 _SHOWN: Final = "avg, bool_and, bool_or, count, count_if, first, last, max, min, sum"
+_BY_ORDER: Final = frozenset({"first", "last"})
 _ADDING: Final = frozenset({"sum", "avg"})
 _DECIMAL: Final = re.compile(r"(?:DECIMAL|DEC|NUMERIC)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
 _NUMBER: Final = re.compile(r"TINYINT|BYTE|SMALLINT|SHORT|INT|INTEGER|BIGINT|LONG|FLOAT|REAL|DOUBLE")
@@ -61,6 +63,10 @@ class RunningForm:
 
     kept: tuple[Kept, ...]
     result: Callable[[Sequence[str]], str]
+
+
+Forms: TypeAlias = Sequence[tuple[str, RunningForm]]
+"""Of aggregates by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +110,32 @@ def running_form(expression: str, columns: Columns) -> RunningForm:
         case function:
             name = {"first": "FIRST_VALUE", "last": "LAST_VALUE"}.get(function, function.upper())
             return _single(value, lambda column, over: f"{name}({column}) {over}")
+
+
+def partial_form(expression: str, columns: Columns) -> RunningForm | None:
+    """How what an aggregate came to over some rows, and over others, is put together, whatever their order; None where that
+    can't be done. `combine` without a window is an aggregate as of GROUP BY."""
+    found = _read(expression)
+    if isinstance(found, str) or found.function in _BY_ORDER or running_problem(expression, columns) is not None:
+        return None
+    return running_form(expression, columns)
+
+
+def partial_forms(aggregates: Sequence[tuple[str, str]], columns: Columns) -> Forms | None:
+    """Those of all these aggregates by name, or None."""
+    found = [(name, partial_form(expression, columns)) for name, expression in aggregates]
+    forms = tuple((name, form) for name, form in found if form is not None)
+    return forms if len(forms) == len(found) else None
+
+
+def kept_values(forms: Forms) -> list[tuple[str, Kept]]:
+    """All that is kept between steps, each by its column, quoted."""
+    return [(quoted(f"__value_{name}{one.suffix}"), one) for name, form in forms for one in form.kept]
+
+
+def results_of(forms: Forms) -> list[str]:
+    """The results of aggregates over the columns of what is kept."""
+    return [form.result([column for column, _ in kept_values([(name, form)])]) for name, form in forms]
 
 
 def over_window(expression: str, window: str) -> str | None:

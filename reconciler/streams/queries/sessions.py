@@ -51,9 +51,9 @@ from reconciler.streams.queries.parts import (
 )
 
 _PENDING = "`__pending`"
-_PASSES = "`__passes`"
-_SESSION = "`__session`"
-_FIRST, _LAST, _KNOWN_LAST = "`__first`", "`__last`", "`__known_last`"
+PASSES = "`__passes`"
+SESSION = "`__session`"
+FIRST, LAST, _KNOWN_LAST = "`__first`", "`__last`", "`__known_last`"
 _CAME, _CAME_LATE, _WAITING = "`__came`", "`__came_late`", "`__waiting`"
 _LATE_FIRST, _EARLY_FIRST, _EARLY_WAITING = "`__late_first`", "`__early_first`", "`__early_waiting`"
 _UP_TO_HERE = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
@@ -65,11 +65,11 @@ def session_queries(
     transformation: AggregateOverWindow, window: Session, source: Input, state: str | None, moment: Moment
 ) -> StreamQueries:
     """The queries of a step."""
-    step = _Step(transformation, window, source, state, moment)
+    step = SessionStep(transformation, window, source, state, moment)
     return StreamQueries(step.output(), step.state(), step.late(), EVENT_TIME, step.memory())
 
 
-class _Step:
+class SessionStep:
     """What is known of a step, and the texts that are made of it."""
 
     def __init__(
@@ -79,7 +79,7 @@ class _Step:
         self.keys = keys_in(source, given.keys)
         self.columns = names_of(source)
         self.before, self.after = before(moment), after(moment)
-        self.closes = f"{_LAST} + {self.gap + given.allowed_lateness}"
+        self.closes = f"{LAST} + {self.gap + given.allowed_lateness}"
         trigger = given.trigger
         self.early = trigger.rows if isinstance(trigger, CountTrigger) else None
         self.late_count: int | None = None
@@ -101,17 +101,17 @@ class _Step:
         # The frame takes rows of equal event time together: whichever of them the break was found with.
         up_to = f"{partition(self.keys)} ORDER BY {TIME} RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
         numbered = f"SUM(`__begins`) OVER ({up_to})"
-        window = partition(self.keys, _SESSION)
+        window = partition(self.keys, SESSION)
         spans = [
-            f"MIN({TIME}) OVER ({window}) AS {_FIRST}",
-            f"MAX({TIME}) OVER ({window}) AS {_LAST}",
+            f"MIN({TIME}) OVER ({window}) AS {FIRST}",
+            f"MAX({TIME}) OVER ({window}) AS {LAST}",
             f"COALESCE(MAX(CASE WHEN NOT {NEW} THEN {TIME} END) OVER ({window}), {TIME}) AS {_KNOWN_LAST}",
         ]
         return [
             ("__rows", rows),
             ("__breaks", f"SELECT {listed(columns)}, CASE WHEN {breaks} THEN 1 ELSE 0 END AS `__begins`\nFROM `__rows`"),
-            ("__numbered", f"SELECT {listed(columns)}, {numbered} AS {_SESSION}\nFROM `__breaks`"),
-            ("__sessions", f"SELECT {listed([*columns, _SESSION, *spans])}\nFROM `__numbered`"),
+            ("__numbered", f"SELECT {listed(columns)}, {numbered} AS {SESSION}\nFROM `__breaks`"),
+            ("__sessions", f"SELECT {listed([*columns, SESSION, *spans])}\nFROM `__numbered`"),
         ]
 
     def output(self) -> str:
@@ -122,21 +122,21 @@ class _Step:
             closing = f"\nWHERE {self.closes} >= {self.before} AND {self.closes} < {self.after}"
             return query(parts, self.given_rows("__sessions", closing, "'close'", last))
         if trigger == AfterWatermark() and self.given.accumulation is Accumulation.ACCUMULATING:
-            passing = f"\nWHERE {self._passes()}"
+            passing = f"\nWHERE {self.passes()}"
             return query(parts, self.given_rows("__sessions", passing, "'on_time'", last))
         parts += self.counted()
         label = "'count'"
         if isinstance(trigger, AfterWatermark):
             late = f"{FIRING} <= 2 * {_CAME_LATE}"
             label = f"CASE WHEN pmod({FIRING}, 2) = 1 THEN 'on_time' WHEN {late} THEN 'late' ELSE 'early' END"
-        running = running_values(self.given, f"{partition(self.keys, _SESSION)} ORDER BY {ORDINAL} {_UP_TO_HERE}")
+        running = running_values(self.given, f"{partition(self.keys, SESSION)} ORDER BY {ORDINAL} {_UP_TO_HERE}")
         if running is None:
-            fired = listed([*self.columns, _SESSION, TIME, _FIRST, _KNOWN_LAST, _CAME_LATE, FIRING])
+            fired = listed([*self.columns, SESSION, TIME, FIRST, _KNOWN_LAST, _CAME_LATE, FIRING])
             all_numbers = numbers(self.given.accumulation, *self.firings(), _PENDING)
             firings = f"LATERAL VIEW explode({all_numbers}) `__firings` AS {FIRING}"
             parts.append(("__fired", f"SELECT {fired}\nFROM `__counted`\n{firings}"))
             return query(parts, self.given_rows("__fired", "", label, last, FIRING, _CAME_LATE))
-        counts = [TIME, _FIRST, _LAST, _KNOWN_LAST, ORDINAL, _CAME, _CAME_LATE, _LATE_FIRST, _EARLY_FIRST, _PASSES]
+        counts = [TIME, FIRST, LAST, _KNOWN_LAST, ORDINAL, _CAME, _CAME_LATE, _LATE_FIRST, _EARLY_FIRST, PASSES]
         rows = f"`__counted` AS {relation_alias(self.given.input)}"
         parts.append(("__running", f"SELECT {listed([*self.keys, *counts, *running])}\nFROM {rows}"))
         firings = f"LATERAL VIEW explode({own_numbers(*self.firings())}) `__firings` AS {FIRING}"
@@ -150,7 +150,7 @@ class _Step:
         columns = self.given_columns([written(expression) for _, expression in self.given.aggregates], label, last)
         return (
             f"SELECT {listed(columns)}\nFROM {quoted(rows)} AS {relation_alias(self.given.input)}{condition}\n"
-            f"GROUP BY {listed([*self.keys, _SESSION, _FIRST, *more])}"
+            f"GROUP BY {listed([*self.keys, SESSION, FIRST, *more])}"
         )
 
     def given_columns(self, values: list[str], label: str, last: str) -> list[str]:
@@ -158,25 +158,23 @@ class _Step:
         end = f"timestamp_micros({last} + {self.gap})"
         return [
             *self.keys,
-            f"timestamp_micros({_FIRST}) AS `window_start`",
+            f"timestamp_micros({FIRST}) AS `window_start`",
             f"{end} AS `window_end`",
             *(f"{value} AS {quoted(name)}" for value, name in zip(values, names, strict=True)),
             f"{label} AS `firing`",
             f"{end} AS {quoted(EVENT_TIME)}",
         ]
 
-    def _passes(self) -> str:
-        return f"{_LAST} + {self.gap} >= {self.before} AND {_LAST} + {self.gap} < {self.after}"
+    def passes(self) -> str:
+        return f"{LAST} + {self.gap} >= {self.before} AND {LAST} + {self.gap} < {self.after}"
 
     def counted(self) -> list[tuple[str, str]]:
         """The rows of the open sessions are counted off, those that came in this step from 1, and those that are remembered
         up to 0. Then what fires is known, in the order of late rows, early rows, and the passing of the end."""
-        window = partition(self.keys, _SESSION)
-        columns = [*self.columns, _PENDING, _SESSION, TIME, _FIRST, _LAST, _KNOWN_LAST]
+        window = partition(self.keys, SESSION)
+        columns = [*self.columns, _PENDING, SESSION, TIME, FIRST, LAST, _KNOWN_LAST]
         came_late = f"{NEW} AND GREATEST({_KNOWN_LAST}, {TIME}) + {self.gap} < {self.before}"
-        count = (
-            f"ROW_NUMBER() OVER ({partition(self.keys, _SESSION, NEW)} ORDER BY {listed([TIME, *order_of(self.source)])})"
-        )
+        count = f"ROW_NUMBER() OVER ({partition(self.keys, SESSION, NEW)} ORDER BY {listed([TIME, *order_of(self.source)])})"
         remembered = f"COUNT(CASE WHEN NOT {NEW} THEN 1 END) OVER ({window})"
         counts = [
             f"{count} - CASE WHEN {NEW} THEN CAST(0 AS BIGINT) ELSE {remembered} END AS {ORDINAL}",
@@ -188,8 +186,8 @@ class _Step:
         columns += [ORDINAL, _CAME, _CAME_LATE, _WAITING]
         first = f"GREATEST(CAST(1 AS BIGINT), {self.late_count} - {_WAITING})" if self.late_count else f"{_CAME_LATE} + 1"
         # No subquery may stand in what is exploded: the watermark may be one.
-        late = f"SELECT {listed(columns)}, {first} AS {_LATE_FIRST}, {self._passes()} AS {_PASSES}\nFROM `__placed`"
-        columns += [_LATE_FIRST, _PASSES]
+        late = f"SELECT {listed(columns)}, {first} AS {_LATE_FIRST}, {self.passes()} AS {PASSES}\nFROM `__placed`"
+        columns += [_LATE_FIRST, PASSES]
         waiting = self._left(_LATE_FIRST, _CAME_LATE, self.late_count, f"{_WAITING} + {_CAME_LATE}")
         early = f"SELECT {listed(columns)}, {waiting} AS {_EARLY_WAITING}\nFROM `__late`"
         columns.append(_EARLY_WAITING)
@@ -219,13 +217,13 @@ class _Step:
             counts.append(Counted(_LATE_FIRST, _CAME_LATE, self.late_count))
         if self.early is not None:
             counts.append(Counted(_EARLY_FIRST, _CAME, self.early))
-        return counts, Passing(_PASSES, _CAME) if isinstance(self.given.trigger, AfterWatermark) else None
+        return counts, Passing(PASSES, _CAME) if isinstance(self.given.trigger, AfterWatermark) else None
 
     def state(self) -> str:
         remains = f"WHERE {self.closes} >= {self.after}"
         parts = self.sessions()
         if isinstance(self.given.trigger, WindowClose):
-            return query(parts, f"SELECT {listed([*self.columns, _PENDING, _LAST])}\nFROM `__sessions`\n{remains}")
+            return query(parts, f"SELECT {listed([*self.columns, _PENDING, LAST])}\nFROM `__sessions`\n{remains}")
         # The row that the session fired with last in this step.
         fired = f"CAST({_NOT_FIRED} AS BIGINT)"
         if self.late_count is not None:
@@ -235,16 +233,16 @@ class _Step:
             last = f"{_CAME} - {self._left(_EARLY_FIRST, _CAME, self.early, '0')}"
             fired = f"CASE WHEN {_EARLY_FIRST} <= {_CAME} THEN {last} ELSE {fired} END"
         if isinstance(self.given.trigger, AfterWatermark):
-            fired = f"CASE WHEN {_PASSES} THEN {_CAME} ELSE {fired} END"
+            fired = f"CASE WHEN {PASSES} THEN {_CAME} ELSE {fired} END"
         pending = f"{_PENDING} AND {ORDINAL} > {fired} AS {_PENDING}"
-        kept = f"SELECT {listed([*self.columns, pending, _LAST])}\nFROM `__counted`\n{remains}"
+        kept = f"SELECT {listed([*self.columns, pending, LAST])}\nFROM `__counted`\n{remains}"
         return query([*parts, *self.counted()], kept)
 
     def memory(self) -> Memory:
         """The rows of a key stand for those that were remembered of it: its sessions may have become one."""
-        ends = self.closes if isinstance(self.given.trigger, WindowClose) else f"{_LAST} + {self.gap}"
+        ends = self.closes if isinstance(self.given.trigger, WindowClose) else f"{LAST} + {self.gap}"
         return Memory(
-            (*self.columns, _PENDING, _LAST),
+            (*self.columns, _PENDING, LAST),
             *of_keys(self.source, self.keys),
             self.closes,
             due=None if isinstance(self.given.trigger, CountTrigger) else (f"{ends} + 1", f"{ends} + 1"),

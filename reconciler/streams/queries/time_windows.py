@@ -50,23 +50,23 @@ from reconciler.streams.queries.parts import (
     written,
 )
 
-_END = "`__end`"
-_STEP = "`__step`"
-_WATERMARK = "`__watermark`"
-_PASSES = "`__passes`"
-_UP_TO_HERE = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
-_TOTAL, _KNOWN, _EARLY = "`__total`", "`__known`", "`__early`"
+END = "`__end`"
+STEP = "`__step`"
+WATERMARK = "`__watermark`"
+PASSES = "`__passes`"
+UP_TO_HERE = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+TOTAL, KNOWN, EARLY = "`__total`", "`__known`", "`__early`"
 
 
 def time_window_queries(
     transformation: AggregateOverWindow, window: Tumbling | Hopping, source: Input, state: str | None, moment: Moment
 ) -> StreamQueries:
     """The queries of a step."""
-    step = _Step(transformation, window, source, state, moment)
+    step = WindowStep(transformation, window, source, state, moment)
     return StreamQueries(step.output(), step.state(), step.late(), EVENT_TIME, step.memory())
 
 
-class _Step:
+class WindowStep:
     """What is known of a step, and the texts that are made of it."""
 
     def __init__(
@@ -77,21 +77,21 @@ class _Step:
         self.keys = keys_in(source, given.keys)
         self.columns = names_of(source)
         self.before, self.after = before(moment), after(moment)
-        self.closes = _plus(_END, given.allowed_lateness)
+        self.closes = plus(END, given.allowed_lateness)
 
     def rows(self, times: bool = True) -> str:
         """The rows that are remembered and those that came in time, with their event time."""
         time = [f"{micros(self.source)} AS {TIME}"] if times else []
-        came = [f"CAST({self.moment.step} AS BIGINT) AS {_STEP}", f"CAST({self.moment.before} AS BIGINT) AS {_WATERMARK}"]
+        came = [f"CAST({self.moment.step} AS BIGINT) AS {STEP}", f"CAST({self.moment.before} AS BIGINT) AS {WATERMARK}"]
         return together(
-            self.known and f"SELECT {listed([*self.columns, _STEP, _WATERMARK, *time])}\nFROM {quoted(self.known)}",
+            self.known and f"SELECT {listed([*self.columns, STEP, WATERMARK, *time])}\nFROM {quoted(self.known)}",
             f"SELECT {listed([*self.columns, *came, *time])}\n"
             f"FROM {quoted(self.source.name)}\nWHERE {quoted(self.source.event_time)} IS NOT NULL",
         )
 
     def panes(self) -> str:
         """Each row once for each window that it is in and that was not closed."""
-        columns = listed([*self.columns, _STEP, _WATERMARK, TIME])
+        columns = listed([*self.columns, STEP, WATERMARK, TIME])
         if isinstance(self.window, Tumbling):
             end, view = f"{greatest_multiple(TIME, self.every)} + {self.window.size}", ""
         else:
@@ -99,11 +99,11 @@ class _Step:
             first, last = f"{TIME} - {self.window.size - 1}", greatest_multiple(TIME, self.every)
             starts = f"sequence({last}, {first}, CAST(-{self.every} AS BIGINT))"
             view = f"\nLATERAL VIEW explode({starts}) `__starts` AS `__start`"
-        in_windows = f"SELECT {columns}, {end} AS {_END}\nFROM `__rows`{view}"
+        in_windows = f"SELECT {columns}, {end} AS {END}\nFROM `__rows`{view}"
         # No subquery may stand in what is exploded: the watermark may be one.
-        passes = f"{_END} > {self.before} AND {_END} <= {self.after} AS {_PASSES}"
+        passes = f"{END} > {self.before} AND {END} <= {self.after} AS {PASSES}"
         return (
-            f"SELECT {columns}, {_END}, {passes}\nFROM (\n{in_windows}\n) AS `__in_windows`\n"
+            f"SELECT {columns}, {END}, {passes}\nFROM (\n{in_windows}\n) AS `__in_windows`\n"
             f"WHERE {self.closes} > {self.before}"
         )
 
@@ -113,13 +113,13 @@ class _Step:
         if isinstance(trigger, WindowClose):
             return query(parts, self.fired_once("__panes", f"{self.closes} <= {self.after}", "'close'"))
         if trigger == AfterWatermark():
-            return query(parts, self.fired_once("__panes", _PASSES, "'on_time'"))
+            return query(parts, self.fired_once("__panes", PASSES, "'on_time'"))
         parts.append(("__placed", self.placed()))
-        running = running_values(self.given, f"{partition(self.keys, _END)} ORDER BY {ORDINAL} {_UP_TO_HERE}")
+        running = running_values(self.given, f"{partition(self.keys, END)} ORDER BY {ORDINAL} {UP_TO_HERE}")
         if running is None:
             parts.append(("__fired", self.fired()))
-            return query(parts, self.given_rows("__fired", "", self.label(), FIRING, _EARLY))
-        counts = [_END, _PASSES, ORDINAL, _TOTAL, _KNOWN, _EARLY]
+            return query(parts, self.given_rows("__fired", "", self.label(), FIRING, EARLY))
+        counts = [END, PASSES, ORDINAL, TOTAL, KNOWN, EARLY]
         rows = f"`__placed` AS {relation_alias(self.given.input)}"
         parts.append(("__running", f"SELECT {listed([*self.keys, *counts, *running])}\nFROM {rows}"))
         counted, passes, _ = self.firings()
@@ -135,38 +135,38 @@ class _Step:
         columns = self.given_columns([written(expression) for _, expression in self.given.aggregates], label)
         return (
             f"SELECT {listed(columns)}\nFROM {quoted(rows)} AS {relation_alias(self.given.input)}{condition}\n"
-            f"GROUP BY {listed([*self.keys, _END, *more])}"
+            f"GROUP BY {listed([*self.keys, END, *more])}"
         )
 
     def given_columns(self, values: list[str], label: str) -> list[str]:
         names = [name for name, _ in self.given.aggregates]
         return [
             *self.keys,
-            f"timestamp_micros({_END} - {self.window.size}) AS `window_start`",
-            f"timestamp_micros({_END}) AS `window_end`",
+            f"timestamp_micros({END} - {self.window.size}) AS `window_start`",
+            f"timestamp_micros({END}) AS `window_end`",
             *(f"{value} AS {quoted(name)}" for value, name in zip(values, names, strict=True)),
             f"{label} AS `firing`",
-            f"timestamp_micros({_END} - 1) AS {quoted(EVENT_TIME)}",
+            f"timestamp_micros({END} - 1) AS {quoted(EVENT_TIME)}",
         ]
 
     def placed(self) -> str:
         """The rows of each window in order, with how many there are, were before this step, and came before its end."""
-        window = partition(self.keys, _END)
-        order = [_STEP, TIME, *order_of(self.source)]
+        window = partition(self.keys, END)
+        order = [STEP, TIME, *order_of(self.source)]
         columns = [
             *self.columns,
-            _END,
-            _PASSES,
+            END,
+            PASSES,
             # The count of a row is an INT; those that it is compared with are not.
             f"CAST(ROW_NUMBER() OVER ({window} ORDER BY {listed(order)}) AS BIGINT) AS {ORDINAL}",
-            f"COUNT(*) OVER ({window}) AS {_TOTAL}",
-            f"COUNT(CASE WHEN {_STEP} < {self.moment.step} THEN 1 END) OVER ({window}) AS {_KNOWN}",
-            f"COUNT(CASE WHEN COALESCE({_WATERMARK} < {_END}, TRUE) THEN 1 END) OVER ({window}) AS {_EARLY}",
+            f"COUNT(*) OVER ({window}) AS {TOTAL}",
+            f"COUNT(CASE WHEN {STEP} < {self.moment.step} THEN 1 END) OVER ({window}) AS {KNOWN}",
+            f"COUNT(CASE WHEN COALESCE({WATERMARK} < {END}, TRUE) THEN 1 END) OVER ({window}) AS {EARLY}",
         ]
         return f"SELECT {listed(columns)}\nFROM `__panes`"
 
     def fired(self) -> str:
-        columns = listed([*self.columns, _END, _EARLY, FIRING])
+        columns = listed([*self.columns, END, EARLY, FIRING])
         all_numbers = numbers(self.given.accumulation, *self.firings())
         return f"SELECT {columns}\nFROM `__placed`\nLATERAL VIEW explode({all_numbers}) `__firings` AS {FIRING}"
 
@@ -175,31 +175,31 @@ class _Step:
         nor `early` and `late`."""
         trigger = self.given.trigger
         if isinstance(trigger, CountTrigger):
-            given = greatest_multiple(_KNOWN, trigger.rows)
-            counted = Counted(f"({given} + {trigger.rows})", _TOTAL, trigger.rows)
+            given = greatest_multiple(KNOWN, trigger.rows)
+            counted = Counted(f"({given} + {trigger.rows})", TOTAL, trigger.rows)
             return [counted], None, f"{ORDINAL} > {given}"
         assert isinstance(trigger, AfterWatermark)
         counts: list[Counted] = []
         given_early = given_late = "0"
         if trigger.early is not None:
             every = trigger.early.rows
-            given_early = greatest_multiple(_KNOWN, every)
-            counts.append(Counted(f"({given_early} + {every})", _EARLY, every))
+            given_early = greatest_multiple(KNOWN, every)
+            counts.append(Counted(f"({given_early} + {every})", EARLY, every))
         if trigger.late is not None:
             every = trigger.late.rows
-            given_late = greatest_multiple(f"GREATEST({_KNOWN} - {_EARLY}, 0)", every)
-            counts.append(Counted(f"({_EARLY} + {given_late} + {every})", _TOTAL, every))
-        pending = f"{ORDINAL} > CASE WHEN {_END} > {self.before} THEN {given_early} ELSE {_EARLY} + {given_late} END"
-        return counts, Passing(_PASSES, _EARLY), pending
+            given_late = greatest_multiple(f"GREATEST({KNOWN} - {EARLY}, 0)", every)
+            counts.append(Counted(f"({EARLY} + {given_late} + {every})", TOTAL, every))
+        pending = f"{ORDINAL} > CASE WHEN {END} > {self.before} THEN {given_early} ELSE {EARLY} + {given_late} END"
+        return counts, Passing(PASSES, EARLY), pending
 
     def label(self) -> str:
         if isinstance(self.given.trigger, CountTrigger):
             return "'count'"
-        return f"CASE WHEN pmod({FIRING}, 2) = 1 THEN 'on_time' WHEN {FIRING} <= 2 * {_EARLY} THEN 'early' ELSE 'late' END"
+        return f"CASE WHEN pmod({FIRING}, 2) = 1 THEN 'on_time' WHEN {FIRING} <= 2 * {EARLY} THEN 'early' ELSE 'late' END"
 
     def last_closes(self) -> str:
         """When the last window of a row closes."""
-        return _plus(
+        return plus(
             f"{greatest_multiple(micros(self.source), self.every)} + {self.window.size}", self.given.allowed_lateness
         )
 
@@ -210,22 +210,20 @@ class _Step:
     def memory(self) -> Memory:
         """Rows are added. Those of windows that the watermark passes are needed; of a trigger that counts, all of the keys
         that come."""
-        trigger, columns = self.given.trigger, (*self.columns, _STEP, _WATERMARK)
+        trigger, columns = self.given.trigger, (*self.columns, STEP, WATERMARK)
         lateness = self.given.allowed_lateness if isinstance(trigger, WindowClose) else 0
         last_end = f"{greatest_multiple(micros(self.source), self.every)} + {self.window.size}"
         return Memory(
             columns,
             *of_keys(self.source, self.keys),
             f"{self.last_closes()} - 1",
-            due=None
-            if isinstance(trigger, CountTrigger)
-            else (_plus(self.first_end(), lateness), _plus(last_end, lateness)),
+            due=None if isinstance(trigger, CountTrigger) else (plus(self.first_end(), lateness), plus(last_end, lateness)),
             is_added_to=True,
             needs_keys=not (isinstance(trigger, WindowClose) or trigger == AfterWatermark()),
         )
 
     def state(self) -> str:
-        columns = listed([*self.columns, _STEP, _WATERMARK])
+        columns = listed([*self.columns, STEP, WATERMARK])
         return query(
             [("__rows", self.rows(times=False))],
             f"SELECT {columns}\nFROM `__rows`\nWHERE {self.last_closes()} > {self.after}",
@@ -238,5 +236,5 @@ class _Step:
         )
 
 
-def _plus(expression: str, number: int) -> str:
+def plus(expression: str, number: int) -> str:
     return f"{expression} + {number}" if number else expression

@@ -7,6 +7,8 @@ rows, no state, and as watermark after the step a query of one number, `output` 
 from typing import assert_never
 
 from reconciler.streams.model import (
+    Accumulation,
+    AfterWatermark,
     AggregateOverWindow,
     Count,
     Deduplicate,
@@ -18,14 +20,18 @@ from reconciler.streams.model import (
     Sort,
     Stateful,
     Tumbling,
+    WindowClose,
 )
 from reconciler.streams.queries import Input, Moment, StreamQueries
 from reconciler.streams.queries.caching_join import join_queries
 from reconciler.streams.queries.count_windows import count_window_queries
 from reconciler.streams.queries.deduplicate import deduplicate_queries
 from reconciler.streams.queries.log import NEEDED, Log, first_log, log_queries
+from reconciler.streams.queries.partial_sessions import partial_session_queries
+from reconciler.streams.queries.partial_windows import partial_window_queries
 from reconciler.streams.queries.previous import previous_queries
 from reconciler.streams.queries.running import running_queries
+from reconciler.streams.queries.running_forms import Forms, partial_forms
 from reconciler.streams.queries.sessions import session_queries
 from reconciler.streams.queries.sorted_rows import sort_queries
 from reconciler.streams.queries.time_windows import time_window_queries
@@ -46,9 +52,16 @@ def _queries(transformation: Stateful, inputs: tuple[Input, ...], state: str | N
     """The queries over a state that has all that is remembered, and no more, of the keys that come or are due."""
     match transformation:
         case AggregateOverWindow(window=Tumbling() | Hopping() as window):
-            return time_window_queries(transformation, window, inputs[0], state, moment)
+            forms = _partial_forms(transformation, inputs[0])
+            if forms is None:
+                return time_window_queries(transformation, window, inputs[0], state, moment)
+            return partial_window_queries(transformation, window, forms, inputs[0], state, moment)
         case AggregateOverWindow(window=Session() as window):
-            return session_queries(transformation, window, inputs[0], state, moment)
+            forms = _partial_forms(transformation, inputs[0])
+            counts = transformation.trigger not in (AfterWatermark(), WindowClose())
+            if forms is None or counts:
+                return session_queries(transformation, window, inputs[0], state, moment)
+            return partial_session_queries(transformation, window, forms, inputs[0], state, moment)
         case AggregateOverWindow(window=Count() as window):
             return count_window_queries(transformation, window, inputs[0], state, moment)
         case OuterCachingJoin():
@@ -65,3 +78,8 @@ def _queries(transformation: Stateful, inputs: tuple[Input, ...], state: str | N
             raise TypeError(f"no window: {transformation.window!r}")
         case _:
             assert_never(transformation)
+
+
+def _partial_forms(given: AggregateOverWindow, source: Input) -> Forms | None:
+    """How the aggregates of a window go on from what they came to, if all can, and each firing gives all rows."""
+    return partial_forms(given.aggregates, source.columns) if given.accumulation is Accumulation.ACCUMULATING else None

@@ -1,0 +1,109 @@
+"""Aggregates over sessions that are given once all rows have come, where they can go on from what they came to
+(`running_forms`).
+
+What is given is as of `sessions`. What is remembered is one row for each open session, however many rows came for it.
+
+The state has the keys, `__first` and `__last`, the first and the last event time of the session in microseconds, and
+`__value_<name>` for each aggregate (of an average `__value_<name>_sum` and `__value_<name>_count`).
+"""
+
+from reconciler.streams.model import AggregateOverWindow, Session, WindowClose
+from reconciler.streams.queries import Input, Memory, Moment, StreamQueries
+from reconciler.streams.queries.parts import (
+    EVENT_TIME,
+    NEW,
+    listed,
+    micros,
+    of_keys,
+    partition,
+    query,
+    quoted,
+    relation_alias,
+    together,
+)
+from reconciler.streams.queries.running_forms import Forms, kept_values, results_of
+from reconciler.streams.queries.sessions import FIRST, LAST, SESSION, SessionStep, session_queries
+
+_CAME = "`__came`"
+
+
+def partial_session_queries(
+    transformation: AggregateOverWindow, window: Session, forms: Forms, source: Input, state: str | None, moment: Moment
+) -> StreamQueries:
+    """The queries of a step. With no state, what is given is that of all rows at once."""
+    step = _PartialStep(transformation, window, source, moment, forms, state)
+    output = session_queries(transformation, window, source, None, moment).output if state is None else step.output()
+    return StreamQueries(output, step.state(), step.late(), EVENT_TIME, step.memory())
+
+
+class _PartialStep(SessionStep):
+    """A step that remembers sessions in place of rows."""
+
+    def __init__(
+        self, given: AggregateOverWindow, window: Session, source: Input, moment: Moment, forms: Forms, state: str | None
+    ) -> None:
+        super().__init__(given, window, source, None, moment)
+        self.forms, self.remembered = forms, state
+        self.kept = kept_values(forms)
+        self.values = [column for column, _ in self.kept]
+
+    def sessions(self) -> list[tuple[str, str]]:
+        """All sessions, with how many rows came for each; a row that came is a session of its own at first."""
+        time, columns = micros(self.source), [*self.keys, FIRST, LAST, *self.values]
+        of_row = [
+            *self.keys,
+            f"{time} AS {FIRST}",
+            f"{time} AS {LAST}",
+            *(f"{one.of_row} AS {name}" for name, one in self.kept),
+        ]
+        rows = together(
+            self.remembered and f"SELECT {listed(columns)}, FALSE AS {NEW}\nFROM {quoted(self.remembered)}",
+            f"SELECT {listed(of_row)}, TRUE AS {NEW}\nFROM {quoted(self.source.name)} AS "
+            f"{relation_alias(self.given.input)}\nWHERE {quoted(self.source.event_time)} IS NOT NULL",
+        )
+        in_order = f"{partition(self.keys)} ORDER BY {FIRST}"
+        reached = f"MAX({LAST}) OVER ({in_order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
+        begins = f"CASE WHEN {FIRST} - {reached} > {self.gap} THEN 1 ELSE 0 END AS `__begins`"
+        # The frame takes what begins at the same time together: whichever of it the break was found with.
+        numbered = f"SUM(`__begins`) OVER ({in_order} RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS {SESSION}"
+        spans = [f"MIN({FIRST}) AS {FIRST}", f"MAX({LAST}) AS {LAST}", f"COUNT(CASE WHEN {NEW} THEN 1 END) AS {_CAME}"]
+        values = [f"{one.combine(name, '')} AS {name}" for name, one in self.kept]
+        return [
+            ("__rows", rows),
+            ("__breaks", f"SELECT {listed([*columns, NEW, begins])}\nFROM `__rows`"),
+            ("__numbered", f"SELECT {listed([*columns, NEW, numbered])}\nFROM `__breaks`"),
+            (
+                "__sessions",
+                f"SELECT {listed([*self.keys, SESSION, *spans, *values])}\nFROM `__numbered`\n"
+                f"GROUP BY {listed([*self.keys, SESSION])}",
+            ),
+        ]
+
+    def output(self) -> str:
+        closing = f"{self.closes} >= {self.before} AND {self.closes} < {self.after}"
+        closes = isinstance(self.given.trigger, WindowClose)
+        condition, label = (closing, "'close'") if closes else (self.passes(), "'on_time'")
+        columns = self.given_columns(results_of(self.forms), label, LAST)
+        return query(self.sessions(), f"SELECT {listed(columns)}\nFROM `__sessions`\nWHERE {condition}")
+
+    def state(self) -> str:
+        columns = listed([*self.keys, FIRST, LAST, *self.values])
+        return query(self.sessions(), f"SELECT {columns}\nFROM `__sessions`\nWHERE {self.closes} >= {self.after}")
+
+    def late(self) -> str:
+        late = f"SELECT {_CAME}\nFROM `__sessions`\nWHERE {self.closes} < {self.before}"
+        untimed = f"SELECT 1 AS {_CAME}\nFROM {quoted(self.source.name)}\nWHERE {quoted(self.source.event_time)} IS NULL"
+        return query(
+            self.sessions(),
+            f"SELECT COALESCE(SUM({_CAME}), 0) AS `late`\nFROM (\n{late}\nUNION ALL\n{untimed}\n) AS `__late_rows`",
+        )
+
+    def memory(self) -> Memory:
+        """The sessions of a key are remembered anew with the rows of it that come: they may have become one."""
+        ends = self.closes if isinstance(self.given.trigger, WindowClose) else f"{LAST} + {self.gap}"
+        return Memory(
+            (*self.keys, FIRST, LAST, *self.values),
+            *of_keys(self.source, self.keys),
+            self.closes,
+            due=(f"{ends} + 1", f"{ends} + 1"),
+        )
