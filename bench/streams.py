@@ -72,7 +72,7 @@ STREAMS: Final = {
     "running aggregate": "running_aggregate: {input: timed, keys: [device], aggregates: {total: sum(value)}, expiry: 1d}",
     "deduplicate": "deduplicate: {input: timed, keys: [device], expiry: 1d}",
     "previous": "previous: {input: timed, keys: [device], columns: {before: value}, expiry: 1d}",
-    "join": "outer_caching_join: {left: timed, right: again, keys: [device], expiry: 1m}",
+    "join": "outer_caching_join: {left: timed, right: again, keys: [device], expiry: 1s}",
 }
 
 
@@ -208,13 +208,13 @@ def _lines(file: Path, number: int, rows: int, keys: int) -> None:
 
 
 def _large_rows(folder: Path, rows: int) -> None:
-    """Ten files, of ten minutes of event time each, by 1,000 devices."""
+    """Ten files, of ten minutes of event time each, by 1,000 devices. A device rests for five minutes after five minutes."""
     folder.mkdir()
     for number in range(10):
         many = rows // 10
         begin, span = _BEGIN + number * 600_000_000, 600_000_000 // many
         columns: dict[str, Any] = {
-            "device": [f"device {one * 7_919 % 1_000}" for one in range(many)],
+            "device": [f"device {one * 7_919 % 500 * 2 + one * 2 // many % 2}" for one in range(many)],
             "at": pa.array([begin + one * span for one in range(many)], pa.timestamp("us", "UTC")),
             "value": pa.array(range(many), pa.int64()),
         }

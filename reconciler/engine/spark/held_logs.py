@@ -7,6 +7,7 @@ sure. A log is read file by file, texts as numbers into a list of all that there
 files tell.
 """
 
+import os
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import reduce
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 
 MOST_BYTES: Final = 256 << 20
 """Of a log's files: so much is read for a step."""
-MOST_HELD: Final = 192 << 20
-"""Of all logs, as it stands in memory; what was used longest ago goes first."""
+MOST_HELD: Final = 512 << 20
+"""Of all logs, as it stands in memory, but no more than a sixteenth of what there is; what was used longest ago goes
+first."""
 
 _Values = Sequence["pa.Array | None"]
 """Of each key the values that are wanted; None: all are."""
@@ -34,7 +36,7 @@ class HeldLogs:
     """Logs from step to step; see the module. For any thread."""
 
     def __init__(self, known: HeldRows, most_held: int = MOST_HELD) -> None:
-        self._known, self._most = known, most_held
+        self._known, self._most = known, min(most_held, _memory() // 16)
         self._files: OrderedDict[tuple[str, str], pa.Table] = OrderedDict()
         self._bytes = 0
         self._last: tuple[Any, Held] | None = None
@@ -248,3 +250,11 @@ def _is_comparable(kind: "pa.DataType") -> bool:
             types.is_decimal,
         )
     )
+
+
+def _memory() -> int:
+    """The bytes of this machine's memory; where that can't be told, few."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):
+        return 1 << 30
