@@ -24,7 +24,7 @@ _MANIFEST: Final = {
     "M114": "a text has not the form that is needed",
     "M115": "a number is out of range",
     "M116": "a list or mapping has too few, too many or repeated entries",
-    "M120": "not supported by this version",
+    "M120": "(retired) not supported by this version",
     "M121": "pipeline.yaml is missing",
     "M122": "the pipeline's name differs from its folder's",
     "M123": "a file of spec.sql is missing",
@@ -171,6 +171,8 @@ _PROGRAM: Final[dict[str, str]] = {
     "P384": "an event time that is not a TIMESTAMP",
     "P385": "a running aggregate that can't go on from step to step",
     "P386": "a key of a type whose values can't be compared",
+    "P387": "a function that a stream can't call",
+    "P388": "a function of a stream that may give other values each time",
 }
 
 _CONNECTORS: Final[dict[str, str]] = {

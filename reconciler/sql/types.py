@@ -236,6 +236,26 @@ def canonical_type(text: str) -> str | None:
     return found if reader.position == len(reader.tokens) else None
 
 
+def struct_fields(canonical: str) -> tuple[tuple[str, str], ...] | None:
+    """The fields of a STRUCT in its canonical text, by name with their types; None for another type."""
+    if not (canonical.startswith("STRUCT<") and canonical.endswith(">")):
+        return None
+    fields: list[tuple[str, str]] = []
+    depth, begin = 0, len("STRUCT<")
+    for place in range(begin, len(canonical)):
+        depth += (canonical[place] in "<(") - (canonical[place] in ">)")
+        if depth < 0 or (depth == 0 and canonical[place] == ","):
+            name, _, kind = canonical[begin:place].partition(":")
+            fields.append((name, kind))
+            begin = place + 1
+    return tuple(fields)
+
+
+def element_type(canonical: str) -> str | None:
+    """The type of an ARRAY's elements in its canonical text; None for another type."""
+    return canonical[len("ARRAY<") : -1] if canonical.startswith("ARRAY<") and canonical.endswith(">") else None
+
+
 def is_variant(canonical: str) -> bool:
     """Whether values of a type are VARIANTs, or have some among their parts. Spark compares none of them."""
     return _VARIANT.search(canonical) is not None

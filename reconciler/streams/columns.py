@@ -11,6 +11,7 @@ from reconciler.streams.model import (
     AggregateOverWindow,
     AssignWatermarks,
     Count,
+    Custom,
     Deduplicate,
     OuterCachingJoin,
     Previous,
@@ -53,6 +54,8 @@ def output_columns(transformation: Transformation, inputs: tuple[Input, ...]) ->
             return (*first, *((name, known.get(fold(column))) for name, column in transformation.columns))
         case Sort() | Deduplicate():
             return first
+        case Custom(keys=keys, gives=gives):
+            return (*_named(keys, first), *gives)
         case _:
             assert_never(transformation)
 

@@ -177,7 +177,22 @@ class Previous:
     expiry: int
 
 
-Stateful: TypeAlias = AggregateOverWindow | OuterCachingJoin | RunningAggregate | Sort | Deduplicate | Previous
+@dataclass(frozen=True, slots=True)
+class Custom:
+    """What a function of the pipeline makes of the rows of a key, in order, and of what it remembered of the key. The
+    declaration of the function says the rest: `state` is the type of what it remembers, `takes` and `gives` are columns of
+    the rows that it takes and gives. A key is forgotten once the watermark passes its last event time by the expiry."""
+
+    input: str
+    keys: tuple[str, ...]
+    function: str
+    expiry: int
+    state: str = ""
+    takes: tuple[Named, ...] = ()
+    gives: tuple[Named, ...] = ()
+
+
+Stateful: TypeAlias = AggregateOverWindow | OuterCachingJoin | RunningAggregate | Sort | Deduplicate | Previous | Custom
 Transformation: TypeAlias = AssignWatermarks | Stateful
 
 

@@ -25,6 +25,7 @@ from reconciler.streams.reading import (
     AFTER_WATERMARK,
     AGGREGATE,
     ASSIGN,
+    CUSTOM,
     DEDUPLICATE,
     EVENT_TIME,
     JOIN,
@@ -260,6 +261,7 @@ def _held(kind: str, settings: JsonObject) -> str | None:
         AGGREGATE: "the most recent rows of ",
         RUNNING: "the aggregates of ",
         PREVIOUS: "the last rows of ",
+        CUSTOM: "what the function remembers of ",
         DEDUPLICATE: "",
     }
     return f"{parts[kind]}every key{of_keys} that ever came" if kind in parts else None

@@ -28,6 +28,7 @@ from reconciler.streams.model import (
     AssignWatermarks,
     Count,
     CountTrigger,
+    Custom,
     Deduplicate,
     Hopping,
     Matches,
@@ -51,6 +52,7 @@ RUNNING: Final = "running_aggregate"
 SORT: Final = "sort"
 DEDUPLICATE: Final = "deduplicate"
 PREVIOUS: Final = "previous"
+CUSTOM: Final = "custom"
 EVENT_TIME: Final = "event_time"
 """What a column of event time is called that is not the input's own, where no other name is said."""
 AFTER_WATERMARK: Final = "after_watermark"
@@ -222,6 +224,9 @@ _READERS: Final[Mapping[str, Callable[[JsonObject], Transformation]]] = {
     SORT: lambda settings: Sort(_text(settings, "input"), _keys(settings)),
     DEDUPLICATE: lambda settings: Deduplicate(_text(settings, "input"), _keys(settings), duration(settings["expiry"])),
     PREVIOUS: _previous,
+    CUSTOM: lambda settings: Custom(
+        _text(settings, "input"), _keys(settings), _text(settings, "function"), duration(settings["expiry"])
+    ),
 }
 KINDS: Final = tuple(_READERS)
 """The kinds of transformations, as pipeline.yaml names them."""

@@ -27,18 +27,28 @@ CREATE TABLE payments (order_id BIGINT, state STRING, paid_at TIMESTAMP) WITH ('
 READINGS = "- {name: readings, assign_timestamps_and_watermarks: {input: sensor_readings, event_time: read_at, delay: 5m}}\n"
 
 
-def problems(files: Mapping[str, str]) -> list[str]:
-    read = read_manifest("pipelines/sensors", {f"pipelines/sensors/{name}": text for name, text in files.items()}, {})
+EXAMPLES = {"sensors": {"program.sql", "pipeline.yaml"}, "alarms": {"program.sql", "pipeline.yaml", "udf/alarm.py"}}
+
+
+def files_of(pipeline: str) -> dict[str, str]:
+    below = f"pipelines/{pipeline}/"
+    named = [(block.file, block.text) for block in blocks(PAGE) if block.file is not None]
+    return {file.removeprefix(below): text for file, text in named if file.startswith(below)}
+
+
+def problems(files: Mapping[str, str], name: str = "sensors") -> list[str]:
+    read = read_manifest(f"pipelines/{name}", {f"pipelines/{name}/{file}": text for file, text in files.items()}, {})
     found = list(read.diagnostics)
     if read.manifest is not None:
         found += compile_program(read.manifest, complete=read.complete).diagnostics
     return [render_diagnostic(one) for one in found]
 
 
-def test_the_pipeline_of_the_example_holds() -> None:
-    files = {block.file.rpartition("/")[2]: block.text for block in blocks(PAGE) if block.file is not None}
-    assert set(files) == {"program.sql", "pipeline.yaml"}
-    assert problems(files) == []
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_pipelines_of_the_examples_hold(name: str) -> None:
+    files = files_of(name)
+    assert set(files) == EXAMPLES[name]
+    assert problems(files, name) == []
 
 
 def test_the_streams_of_the_page_hold_together() -> None:
@@ -47,7 +57,7 @@ def test_the_streams_of_the_page_hold_together() -> None:
 
 
 def test_every_block_is_checked() -> None:
-    assert PAGE.count("```") == 2 * (len(STREAMS) + 2)
+    assert PAGE.count("```") == 2 * (len(STREAMS) + sum(map(len, EXAMPLES.values())))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -55,7 +65,8 @@ def test_each_transformation_has_a_part_with_all_its_settings_and_an_example(kin
     settings = schema("pipeline.schema.json")["$defs"]["stream"]["properties"][kind]
     missing = [name for name in names_in(settings) if not re.search(rf"\b{name}\b", PARTS[kind].partition("```")[0])]
     assert missing == []
-    assert any(re.search(rf"^  {kind}:", example, re.MULTILINE) for example in STREAMS)
+    examples = [*STREAMS, PARTS[kind]]
+    assert any(re.search(rf"^ +{kind}:", example, re.MULTILINE) for example in examples)
 
 
 def test_what_is_said_of_any_stream_is_named() -> None:

@@ -5,6 +5,7 @@ What each transformation gives, tests/streams shows."""
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,8 @@ from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Engine
 from reconciler.engine.spark.held_rows import MOST_ROWS
 from reconciler.run.step_words import describe_step_result
+from reconciler.service.project import Project
+from tests.docs.test_streams_page import files_of
 from tests.streams.pond import (
     BATCHES,
     HOURLY,
@@ -250,3 +253,45 @@ def test_many_rows_are_added_wherever_they_stand(folder: str, tmp_path: Path, sp
     put(root, 1, ("a", "12:30", 1))
     open_pond(root, spark_engine).run_once()
     assert hourly(root) == [("a", "10:00", count, count - 1, "on_time")]
+
+
+def test_a_function_follows_the_rows_of_each_key_from_step_to_step(tmp_path: Path, spark_engine: Engine) -> None:
+    """The example of docs/streams.md; then its function is changed."""
+    folder = tmp_path / "pipelines" / "alarms"
+    for file, text in files_of("alarms").items():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text(text)
+    connectors = CONNECTORS.replace("  connectors:", "  bootstrap_policy: allow\n  connectors:")
+    (folder / "pipeline.yaml").write_text((folder / "pipeline.yaml").read_text() + connectors)
+    (tmp_path / "reconcile.yaml").write_text("default: dev\nenvironments:\n  dev: {warehouse: warehouse}\n")
+    (tmp_path / "source").mkdir()
+    pipeline = Project.open(tmp_path, engine=spark_engine).pipeline("alarms")
+    pipeline.apply()
+    put(tmp_path, 0, ("a", "10:00", 35), ("a", "10:02", 20), ("b", "10:01", 40))
+    put(tmp_path, 1, ("a", "10:05", 35), ("b", "10:06", 40), ("c", "10:06", 40))
+    put(tmp_path, 2, ("a", "10:07", 35), ("b", "10:07", 40))
+    assert Project.open(tmp_path, engine=spark_engine).pipeline("alarms").run_once().step_count == 3
+
+    def alarms() -> list[tuple[Any, ...]]:
+        query = "SELECT device, date_format(event_time, 'HH:mm') AS at, hot FROM alarms ORDER BY device, at"
+        return [tuple(row.values()) for row in Project.open(tmp_path, engine=spark_engine).pipeline("alarms").query(query)]
+
+    assert alarms() == [("a", "10:07", 2), ("b", "10:06", 2)]
+
+    function = folder / "udf" / "alarm.py"
+    function.write_text(function.read_text().replace("hot == 2", "hot == 1"))
+    changed = Project.open(tmp_path, engine=spark_engine).pipeline("alarms")
+    assert not changed.plan().diff.is_empty
+    changed.apply()
+    assert [(device, at) for device, at, _ in alarms()] == [("a", "10:00"), ("a", "10:05"), ("b", "10:01"), ("c", "10:06")]
+    assert Project.open(tmp_path, engine=spark_engine).pipeline("alarms").plan().diff.is_empty
+
+
+CONNECTORS = """\
+  connectors:
+    - name: files
+      table: readings
+      max_batch_size: 1
+      transport: {name: file_input, config: {path: source}}
+      format: {name: json}
+"""

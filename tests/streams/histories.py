@@ -11,6 +11,7 @@ from reconciler.streams.model import (
     AggregateOverWindow,
     Count,
     CountTrigger,
+    Custom,
     Deduplicate,
     Hopping,
     Matches,
@@ -54,6 +55,25 @@ TRIGGERS = (
     AfterWatermark(early=CountTrigger(3), late=CountTrigger(2)),
 )
 RUNNING_TRIGGERS = (CountTrigger(3), AfterWatermark(CountTrigger(2), CountTrigger(1)), AfterWatermark(), WindowClose())
+FOLLOW = """\
+CREATE OR REPLACE TEMPORARY FUNCTION follow(state STRUCT<n INT>, rows ARRAY<STRUCT<v INT, ts TIMESTAMP>>)
+RETURNS STRUCT<state STRUCT<n INT>, rows ARRAY<STRUCT<event_time TIMESTAMP, v INT, number INT>>>
+RETURN named_struct(
+  'state', named_struct('n', coalesce(state.n, 0) + size(filter(rows, one -> one.v > 2))),
+  'rows', transform(filter(rows, one -> one.v > 2), (one, place) ->
+    named_struct('event_time', one.ts, 'v', one.v, 'number', coalesce(state.n, 0) + place + 1)))
+"""
+"""The function of the custom stream: it counts the rows whose value is great, and gives them."""
+
+CUSTOM = Custom(
+    "readings",
+    KEYS,
+    "follow",
+    12,
+    "STRUCT<n:INT>",
+    (("v", "INT"), ("ts", "TIMESTAMP")),
+    (("event_time", "TIMESTAMP"), ("v", "INT"), ("number", "INT")),
+)
 WINDOWS = (Tumbling(10), Hopping(10, 5), Hopping(10, 4), Session(4))
 LATENESS = 17
 
@@ -85,6 +105,7 @@ def by_key() -> list[Stateful]:
         Deduplicate("readings", KEYS, 8),
         Previous("readings", KEYS, (("one_before", "v"), ("when", "ts")), 1, 12),
         Previous("readings", KEYS, (("three_before", "v"),), 3, 12),
+        CUSTOM,
     ]
 
 

@@ -14,6 +14,7 @@ from reconciler.streams.model import Stateful, inputs_of
 from reconciler.streams.queries import NO_WATERMARK, Input, Moment, StreamQueries
 from reconciler.streams.queries.log import UNTIL, WRITTEN, Log
 from reconciler.streams.queries.write import stream_queries
+from tests.streams.histories import FOLLOW
 from tests.streams.reference import Row
 
 COLUMNS = (("h", "INT"), ("k", "STRING"), ("ts", "TIMESTAMP"), ("v", "INT"))
@@ -45,6 +46,7 @@ def quiet_session(session: Any) -> Any:
     own.conf.set("spark.sql.shuffle.partitions", "1")
     own.conf.set("spark.sql.session.timeZone", "UTC")
     own.conf.set("spark.sql.adaptive.enabled", "false")
+    own.sql(FOLLOW)
     return own
 
 

@@ -15,6 +15,7 @@ from reconciler.streams.model import (
     AggregateOverWindow,
     Count,
     CountTrigger,
+    Custom,
     Deduplicate,
     Hopping,
     Matches,
@@ -106,6 +107,8 @@ def machine(of: Stateful) -> Machine:
             return Deduplicating(of)
         case Previous():
             return LookingBack(of)
+        case Custom():
+            return Following(of)
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:
@@ -364,6 +367,18 @@ class Running(_ByKey):
     def take(self, key: Key, row: Row, seen: _Seen, is_new: bool, given: Given) -> None:
         seen.rows.append(row)
         given.rows.append((*row.values(), *_aggregated(self.of, seen.rows)))
+
+
+class Following(_ByKey):
+    """What the function of `histories.FOLLOW` makes of rows: it gives those of great value, with their number."""
+
+    def __init__(self, of: Custom) -> None:
+        super().__init__(of.keys, of.expiry)
+
+    def take(self, key: Key, row: Row, seen: _Seen, is_new: bool, given: Given) -> None:
+        if row["v"] is not None and row["v"] > 2:
+            seen.fired += 1
+            given.rows.append((*key, row["ts"], row["v"], seen.fired))
 
 
 class Deduplicating(_ByKey):

@@ -10,6 +10,7 @@ from reconciler.sql.check import analyse_query
 from reconciler.streams.model import (
     AfterWatermark,
     AggregateOverWindow,
+    Custom,
     OuterCachingJoin,
     Previous,
     RunningAggregate,
@@ -88,7 +89,7 @@ def test_names_are_quoted_and_keys_spelled_as_in_the_input() -> None:
 def test_event_times_of_what_is_given() -> None:
     for of in ALL:
         given = stream_queries(of, inputs_for(of), None, NOW).event_time
-        assert given == ("event_time" if isinstance(of, AggregateOverWindow | OuterCachingJoin) else "ts")
+        assert given == ("event_time" if isinstance(of, AggregateOverWindow | OuterCachingJoin | Custom) else "ts")
 
 
 def test_what_both_sides_of_a_join_have_is_called_after_them() -> None:

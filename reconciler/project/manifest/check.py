@@ -9,24 +9,19 @@ from typing import Any, Final
 
 from reconciler.base.diagnostics import Diagnostic, in_order
 from reconciler.base.names import fold
-from reconciler.base.places import Path, Places
-from reconciler.base.schema_check import MANIFEST_CODES, check_against, path_words
+from reconciler.base.places import Places
+from reconciler.base.schema_check import MANIFEST_CODES, check_against
 from reconciler.project.manifest.known_spark_settings import is_harmless, reason_against
 
 SCHEMA_FILE: Final = "pipeline.schema.json"
 SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
 """The Spark setting that `runtime.shuffle_partitions` is a short name of."""
 
-_ANY: Final = "*"
-_NOT_YET: Final[Mapping[tuple[str, ...], str]] = {
-    ("spec", "streams", _ANY, "custom"): "transformations in Python are not supported by this version",
-}
-
 
 def check_pipeline(value: Any, places: Places) -> tuple[Diagnostic, ...]:
     """Everything that is wrong with pipeline.yaml by itself, connectors left out."""
     found: list[Diagnostic] = []
-    checked = _without_later_features(value, (), places, found)
+    checked = value
     of_streams: list[Diagnostic] = []
     if stream_entries(value):
         from reconciler.project.manifest.streams import check_streams
@@ -60,29 +55,6 @@ def named_streams(value: Any) -> list[tuple[str, Mapping[str, Any]]]:
     """The entries of `spec.streams` that have a name, with their names."""
     entries = [entry for _, entry in stream_entries(value)]
     return [(entry["name"], entry) for entry in entries if isinstance(entry.get("name"), str)]
-
-
-def _reason(path: Path) -> str | None:
-    for pattern, reason in _NOT_YET.items():
-        if len(pattern) == len(path) and all(a in (_ANY, b) for a, b in zip(pattern, path, strict=True)):
-            return reason
-    return None
-
-
-def _without_later_features(value: Any, path: Path, places: Places, found: list[Diagnostic]) -> Any:
-    if isinstance(value, list):
-        return [_without_later_features(inner, (*path, index), places, found) for index, inner in enumerate(value)]
-    if not isinstance(value, Mapping):
-        return value
-    kept: dict[str, Any] = {}
-    for key, inner in value.items():
-        here = (*path, key)
-        reason = _reason(here)
-        if reason is None:
-            kept[key] = _without_later_features(inner, here, places, found)
-        else:
-            found.append(Diagnostic("M120", f"{path_words(here)}: {reason}", places.of_key(here)))
-    return kept
 
 
 def _without_connectors(value: Any) -> Any:

@@ -11,6 +11,8 @@ Rules:
 - Inputs, keys and columns are there (P380, P383), and the event time is a TIMESTAMP (P384). Running aggregates can go on
   from what they were (P385).
 - Keys are of types that Spark can group by (P386).
+- The function of a `custom` stream is there and takes and gives what it should (P387), and gives the same for the same
+  (P388).
 - Streams may not read each other in a circle (P303, P304, as of views).
 
 A stream that can't be compiled stays in the program, with no query that means anything: nothing is planned beside errors.
@@ -21,15 +23,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
-from reconciler.base.declarations import Manifest, StreamDeclaration, TableDeclaration, ViewDeclaration, ViewKind
+from reconciler.base.declarations import (
+    FunctionDeclaration,
+    Manifest,
+    SqlBody,
+    StreamDeclaration,
+    TableDeclaration,
+    ViewDeclaration,
+    ViewKind,
+)
 from reconciler.base.diagnostics import Diagnostic, Location
 from reconciler.base.names import did_you_mean, fold
 from reconciler.project.program.model import Clock, Read, Stream, View
 from reconciler.project.program.order import cycles, topological
-from reconciler.streams.columns import TIMESTAMP, Columns, output_columns
+from reconciler.sql.types import canonical_type, element_type, struct_fields
+from reconciler.streams.columns import EVENT_TIME, TIMESTAMP, Columns, output_columns
 from reconciler.streams.model import (
     AggregateOverWindow,
     AssignWatermarks,
+    Custom,
     Deduplicate,
     OuterCachingJoin,
     Previous,
@@ -64,7 +76,9 @@ def compile_streams(manifest: Manifest, into: list[Diagnostic]) -> tuple[tuple[V
     transformations = {key: read_transformation(one.stream or {}) for key, one in declared.items()}
     reads = {key: tuple(map(fold, inputs_of(one))) for key, one in transformations.items()}
     _report_circles(reads, declared, into)
-    relations = _Relations({fold(one.name): one for one in manifest.tables}, {fold(one.name): one for one in views}, {})
+    tables = {fold(one.name): one for one in manifest.tables}
+    functions = {fold(one.name): one for one in manifest.functions}
+    relations = _Relations(tables, {fold(one.name): one for one in views}, functions, {})
     found: dict[str, str] = {}
     for key in topological(reads):
         about = _About(declared[key], places.get(key, {}), into)
@@ -99,6 +113,7 @@ def _as_view(stream: StreamDeclaration) -> ViewDeclaration:
 class _Relations:
     tables: Mapping[str, TableDeclaration]
     views: Mapping[str, ViewDeclaration]
+    functions: Mapping[str, FunctionDeclaration]
     known: dict[str, _Known]
 
 
@@ -117,6 +132,11 @@ def _compiled(about: "_About", transformation: Transformation, relations: _Relat
     if any(one is None for one in inputs):
         return None
     known = [one for one in inputs if one is not None]
+    if isinstance(transformation, Custom):
+        found = custom_of(about, transformation, known[0].rows, relations.functions)
+        if found is None:
+            return None
+        transformation = found
     rows = tuple(one.rows for one in known)
     if not _has_columns(about, transformation, rows):
         return None
@@ -209,11 +229,52 @@ def _has_columns(about: "_About", transformation: Stateful, rows: tuple[Input, .
     return are_there and about.has_different_columns(output_columns(transformation, rows))
 
 
+def custom_of(about: "_About", given: Custom, source: Input, functions: Mapping[str, FunctionDeclaration]) -> Custom | None:
+    """A custom transformation with what its function's declaration says."""
+    own = dict(about.declaration.functions)
+    function = functions.get(own.get(fold(given.function), fold(given.function)))
+    if function is None:
+        meant = did_you_mean(given.function, [one.name for one in functions.values()])
+        about.refuse("P387", f"stream {about.name!r} calls {given.function!r}, which is no function", meant, "function")
+        return None
+    types = [canonical_type(one.type) or "" for one in function.parameters]
+    returns = dict(struct_fields(canonical_type(function.returns) or "") or ())
+    takes = struct_fields(element_type(types[1]) or "") if len(types) == 2 else None
+    gives = struct_fields(element_type(returns.get("rows", "")) or "")
+    wrong = None
+    if takes is None or gives is None or list(returns) != ["state", "rows"]:
+        wrong = "is not of the form that is called"
+    elif types[0] != returns["state"]:
+        wrong = f"takes a state of type {types[0]}, and gives one of type {returns['state']}"
+    elif dict(gives).get(EVENT_TIME) != TIMESTAMP:
+        wrong = f"gives rows without {EVENT_TIME} TIMESTAMP"
+    else:
+        columns = {fold(name) for name, _ in source.columns}
+        lacking = [name for name, _ in takes if fold(name) not in columns]
+        if lacking:
+            wrong = f"takes rows with {', '.join(lacking)}, which {source.name!r} does not have"
+    if wrong is not None or takes is None or gives is None:
+        about.refuse("P387", f"stream {about.name!r} calls {function.name!r}, which {wrong}", _CUSTOM_FORM, "function")
+        return None
+    if not function.deterministic and not isinstance(function.body, SqlBody):
+        message = f"stream {about.name!r} calls {function.name!r}, which is not declared deterministic"
+        hint = f"if it gives the same for the same, write spec.functions.{function.name}: {{deterministic: true}}"
+        about.refuse("P388", message, hint, "function")
+        return None
+    return replace(given, state=types[0], takes=takes, gives=gives)
+
+
+_CUSTOM_FORM: Final = (
+    "declare it as (state STRUCT<…>, rows ARRAY<STRUCT<…>>) "
+    "RETURNS STRUCT<state STRUCT<…>, rows ARRAY<STRUCT<event_time TIMESTAMP, …>>>"
+)
+
+
 def _expressions(transformation: Stateful) -> tuple[str, ...]:
     match transformation:
         case AggregateOverWindow() | RunningAggregate():
             return tuple(text for _, text in transformation.aggregates)
-        case OuterCachingJoin() | Previous() | Sort() | Deduplicate():
+        case OuterCachingJoin() | Previous() | Sort() | Deduplicate() | Custom():
             return ()
         case _:
             assert_never(transformation)

@@ -11,6 +11,7 @@ from reconciler.streams.model import (
     AfterWatermark,
     AggregateOverWindow,
     Count,
+    Custom,
     Deduplicate,
     Hopping,
     OuterCachingJoin,
@@ -25,6 +26,7 @@ from reconciler.streams.model import (
 from reconciler.streams.queries import Input, Moment, StreamQueries
 from reconciler.streams.queries.caching_join import join_queries
 from reconciler.streams.queries.count_windows import count_window_queries
+from reconciler.streams.queries.custom import custom_queries
 from reconciler.streams.queries.deduplicate import deduplicate_queries
 from reconciler.streams.queries.log import NEEDED, Log, first_log, log_queries
 from reconciler.streams.queries.partial_sessions import partial_session_queries
@@ -74,6 +76,8 @@ def _queries(transformation: Stateful, inputs: tuple[Input, ...], state: str | N
             return deduplicate_queries(transformation, inputs[0], state, moment)
         case Previous():
             return previous_queries(transformation, inputs[0], state, moment)
+        case Custom():
+            return custom_queries(transformation, inputs[0], state, moment)
         case AggregateOverWindow():
             raise TypeError(f"no window: {transformation.window!r}")
         case _:

@@ -1,0 +1,2 @@
+def follow(state, rows):
+    return {"state": state, "rows": []}

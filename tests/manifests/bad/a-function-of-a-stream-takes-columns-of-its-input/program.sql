@@ -1,0 +1,4 @@
+CREATE TABLE readings (device STRING, at TIMESTAMP, temperature INT) WITH ('append_only' = 'true');
+CREATE FUNCTION follow(state STRUCT<hot INT>, rows ARRAY<STRUCT<at TIMESTAMP, heat INT>>)
+  RETURNS STRUCT<state STRUCT<hot INT>, rows ARRAY<STRUCT<event_time TIMESTAMP, hot INT>>> AS
+  named_struct('state', state, 'rows', CAST(array() AS ARRAY<STRUCT<event_time: TIMESTAMP, hot: INT>>));
