@@ -83,7 +83,7 @@ def test_what_was_remembered_two_steps_ago_is_gone(pond: Path) -> None:
 
 def _is_state(folder: Path) -> bool:
     log = folder / "_delta_log" / f"{0:020d}.json"
-    return log.exists() and "__step" in log.read_text()
+    return log.exists() and "__until" in log.read_text()
 
 
 def test_a_step_that_is_withdrawn_leaves_streams_as_they_were(tmp_path: Path, spark_engine: Engine) -> None:
