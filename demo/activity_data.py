@@ -6,6 +6,9 @@ Writes a CSV file for each day (of UTC) on which something was changed. A row is
 (the author's time, which stays when a commit is rebased), the folder, how many files, how many lines were added and removed.
 There are no authors and no messages. The same history gives the same files on every machine. No JVM, no network.
 
+Run again, it adds the days that are missing. A day that got more commits since its file was written is refused, because a
+pipeline may have read the file. So leave out the day that is not over: --until "$(date -u +%F)"
+
 demo/activity holds this repository's own history up to a day. It was made by:
 
     python demo/activity_data.py --out demo/activity --until 2026-11-26
@@ -13,6 +16,7 @@ demo/activity holds this repository's own history up to a day. It was made by:
 
 import argparse
 import csv
+import io
 import subprocess
 import sys
 from collections import defaultdict
@@ -46,7 +50,7 @@ def main() -> int:
     option = parser.add_argument
     option("--repository", type=Path, default=Path(), help="(default: the one that this is run in)")
     option("--revision", default="HEAD", help="a branch or commit, with all before it (default: %(default)s)")
-    option("--until", type=date.fromisoformat, default=date.max, metavar="DAY", help="leave out this day and later ones")
+    option("--until", type=date.fromisoformat, default=date.max, metavar="DAY", help="leave out this day and all after it")
     option("--depth", type=int, default=2, help="how many levels of folders to tell apart (default: %(default)s)")
     option("--out", type=Path, default=Path(".reconcile/activity"), help="the folder (default: %(default)s)")
     arguments = parser.parse_args()
@@ -55,13 +59,13 @@ def main() -> int:
     try:
         history = changes(arguments.repository, arguments.revision, arguments.depth)
         days = by_day(one for one in history if one.changed_at.date() < arguments.until)
-        write(days, arguments.out)
+        written = write(days, arguments.out)
     except subprocess.CalledProcessError as error:
         return error.returncode  # git has said why
     except FileExistsError as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"wrote {sum(map(len, days.values()))} changes of {len(days)} days to {arguments.out}")
+    print(f"wrote {sum(len(days[day]) for day in written)} changes of {len(written)} days to {arguments.out}")
     return 0
 
 
@@ -91,17 +95,33 @@ def by_day(found: Iterable[Change]) -> dict[date, list[Change]]:
     return dict(days)
 
 
-def write(days: dict[date, Sequence[Change]], out: Path) -> None:
-    """Write a file for each day. Raises FileExistsError if there is one: a pipeline may have read it."""
+def write(days: dict[date, list[Change]], out: Path) -> list[date]:
+    """Write a file for each day that has none yet; returns these days.
+
+    Raises FileExistsError if a file holds something else: a pipeline may have read it.
+    """
     out.mkdir(parents=True, exist_ok=True)
-    for file in (out / f"{day}.csv" for day in days):
-        if file.exists():
-            raise FileExistsError(f"{file} exists; remove it or name another folder")
-    for day, rows in days.items():
-        with (out / f"{day}.csv").open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(Change._fields)
-            writer.writerows([f"{change.changed_at:%Y-%m-%dT%H:%M:%SZ}", *change[1:]] for change in rows)
+    texts = {day: _text(changes) for day, changes in days.items()}
+    present = [day for day in days if _file(out, day).exists()]
+    for day in present:
+        if _file(out, day).read_bytes() != texts[day]:
+            raise FileExistsError(f"{_file(out, day)} holds something else; remove it or name another folder")
+    missing = [day for day in days if day not in present]
+    for day in missing:
+        _file(out, day).write_bytes(texts[day])
+    return missing
+
+
+def _file(out: Path, day: date) -> Path:
+    return out / f"{day}.csv"
+
+
+def _text(changes: Sequence[Change]) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(Change._fields)
+    writer.writerows([f"{change.changed_at:%Y-%m-%dT%H:%M:%SZ}", *change[1:]] for change in changes)
+    return text.getvalue().encode()
 
 
 def _of_commit(at: datetime, folders: dict[str, list[Lines]]) -> Iterator[Change]:

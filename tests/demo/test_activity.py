@@ -131,12 +131,18 @@ def test_the_same_history_gives_the_same_files_whatever_git_is_told(history: His
     assert len(plain) == 2
 
 
-def test_a_file_that_a_pipeline_may_have_read_is_left_alone(history: History, tmp_path: Path) -> None:
-    (tmp_path / "2026-05-02.csv").write_text("mine")
-    refused = python("activity_data.py", "--repository", history.folder, "--out", tmp_path)
+def test_days_are_added_and_one_that_a_pipeline_may_have_read_is_left_alone(history: History, tmp_path: Path) -> None:
+    words = ["--repository", history.folder, "--out", tmp_path / "out"]
+    assert python("activity_data.py", *words, "--until", "2026-05-02").stdout.startswith("wrote 5 changes of 1 days")
+    assert python("activity_data.py", *words).stdout.startswith("wrote 3 changes of 1 days")
+    before = {file: file.read_bytes() for file in (tmp_path / "out").iterdir()}
+
+    history.commit({"readme": b"more\n"})
+    refused = python("activity_data.py", *words)
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert refused.stderr == f"{tmp_path / '2026-05-02.csv'} exists; remove it or name another folder\n"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["2026-05-02.csv", "repository"]
+    changed = tmp_path / "out/2026-05-02.csv"
+    assert refused.stderr == f"{changed} holds something else; remove it or name another folder\n"
+    assert {file: file.read_bytes() for file in (tmp_path / "out").iterdir()} == before
 
 
 def test_what_is_no_repository_is_told_by_git(tmp_path: Path) -> None:
