@@ -19,7 +19,8 @@ say() { printf '\n%s# %s%s\n' "$dim" "$1" "$plain"; }
 line() { printf '%s$ %s%s\n' "$bold" "$1" "$plain"; }
 
 # show WORD...: a command as one would type it.
-show() {
+show() { line "$(typed "$@")"; }
+typed() {
   local words='' word
   for word in "$@"; do
     case $word in
@@ -28,7 +29,7 @@ show() {
       *) words="$words $word" ;;
     esac
   done
-  line "${words# }"
+  printf '%s' "${words# }"
 }
 
 # expect CODE WORD...: show a command, run it, insist on its exit code.
@@ -52,7 +53,7 @@ keep() {
 to() {
   local file=$1
   shift
-  line "$* > ${file##*/}"
+  line "$(typed "$@") > ${file##*/}"
   catch "$file" "$@"
 }
 catch() {
