@@ -70,7 +70,7 @@ def bytes_words(size: int) -> str:
 
 
 def seconds_words(seconds: float) -> str:
-    """`less than 1 s`, `40 s`, `3 min`, `2 h 10 min`."""
+    """`less than 1 s`, `40 s`, `3 min`, `2 h 10 min`, `12 days`."""
     if seconds < 1:
         return "less than 1 s"
     if seconds < 100:
@@ -79,6 +79,8 @@ def seconds_words(seconds: float) -> str:
     if minutes < 100:
         return f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
+    if hours >= 72:
+        return f"{hours // 24:,} days"
     return f"{hours:,} h {minutes} min" if minutes else f"{hours:,} h"
 
 

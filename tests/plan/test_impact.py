@@ -8,7 +8,7 @@ from reconciler.base.declarations import RelationKind
 from reconciler.diff.causes import RelationRenamed
 from reconciler.diff.model import Action, Fate, RelationChange
 from reconciler.plan.impact import Impact, Measure, Measures, OutputImpact, ReadImpact, TableImpact, ViewImpact, make_impact
-from reconciler.plan.impact_words import describe_view
+from reconciler.plan.impact_words import describe_view, seconds_words
 from reconciler.plan.make import make_plan
 from reconciler.plan.markdown_form import render_markdown
 from reconciler.plan.model import Plan
@@ -208,3 +208,11 @@ def test_a_sink_that_is_emptied_first_is_told_as_one() -> None:
     )
     found = impact(TABLES + VIEW, TABLES + VIEW.replace("id FROM", "id + 1 AS id FROM"), yaml=yaml)
     assert describe_view(by_view(found)["v"]).endswith("v.lake receives full contents, in an emptied sink; about 40 s")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.2, "less than 1 s"), (99, "99 s"), (150, "2 min"), (7_800, "2 h 10 min"), (7_200, "2 h"), (1_000_000, "11 days")],
+)
+def test_times_are_told_in_the_unit_that_fits(seconds: float, words: str) -> None:
+    assert seconds_words(seconds) == words
