@@ -120,7 +120,8 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
         step,
         sum(one.rows for one in stay) + state.rows,
         sum(one.bytes for one in stay) + state.bytes,
-        _former(before, joined),
+        # No step ever remembered by what was computed for this one.
+        _former(joined, before.step if before is known else step - 1),
         greatest,
         before.late + late,
         work.form,
@@ -141,12 +142,12 @@ def _kept(segments: Sequence[StateSegment]) -> tuple[StateSegment, ...]:
     return tuple(segments[:stay])
 
 
-def _former(before: StreamState, left: Sequence[StateSegment]) -> FormerState | None:
-    """The folders of a state that the next one does without."""
+def _former(left: Sequence[StateSegment], until: int) -> FormerState | None:
+    """The folders that a state does without, by which a stream remembered until that step."""
     if not left:
         return None
     folders = [one.folder for one in left]
-    return FormerState(folders[0], before.step, tuple(folders[1:]), min(one.step for one in left))
+    return FormerState(folders[0], until, tuple(folders[1:]), min(one.step for one in left))
 
 
 def added_place(place: Place, came: Ranges) -> Place:
