@@ -133,7 +133,7 @@ class ViewBuild:
 
     `sources` holds everything that the query reads, directly or through inline sources, each after what it reads itself.
     `settings` are the Spark SQL settings that the pipeline declares (`spark.sql.ansi.enabled` …). `functions` are those that
-    the query and inline sources call, each after what it calls itself.
+    the query and inline sources call, each after what it calls itself. `kind` is what a user calls it: view, or stream.
     """
 
     view: str
@@ -143,6 +143,12 @@ class ViewBuild:
     staging: str
     settings: Mapping[str, str]
     functions: tuple[FunctionSource, ...] = ()
+    kind: str = "view"
+
+    @property
+    def shown(self) -> str:
+        """What is computed, in messages."""
+        return f"{self.kind} {self.view}"
 
 
 @dataclass(frozen=True, slots=True)

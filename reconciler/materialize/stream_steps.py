@@ -231,7 +231,7 @@ class _Work:
 
     def build(self, query: str, sources: tuple[Source, ...], staging: str) -> ViewBuild:
         settings = dict(sorted(self.program.settings.spark.items()))
-        return ViewBuild(self.view.name, query, (), sources, staging, settings, self._functions())
+        return ViewBuild(self.view.name, query, (), sources, staging, settings, self._functions(), "stream")
 
     def count(self, query: str, sources: tuple[Source, ...]) -> int:
         """The number that a query gives."""

@@ -17,4 +17,5 @@ def view_build(program: Program, view: View, place: Place, staging: str) -> View
         staging=staging,
         settings=dict(sorted(program.settings.spark.items())),
         functions=functions_for(program, view.calls, reads),
+        kind="stream" if view.stream is not None else "view",
     )

@@ -76,11 +76,11 @@ class PinnedViews:
                 register(session, wanted.sources, wanted.functions, wanted.staging, frames)
                 if not frames.has_any:
                     return None
-                with translated(f"view {wanted.view}", Declared("view", wanted.view)):
+                with translated(wanted.shown, Declared("view", wanted.view)):
                     frame = result_of(session, wanted)
                     if not is_determined(frame, wanted):
                         return None
-                    built = write_staged(session, wanted.staging, frame.hint("rebalance"), f"view {wanted.view}")
+                    built = write_staged(session, wanted.staging, frame.hint("rebalance"), wanted.shown)
                 return replace(built, failed_calls=failed_calls(session, wanted.staging))
             return None
         finally:

@@ -94,7 +94,7 @@ class SmallViews:
         try:
             with left_to_spark(lambda: held is not None or pinned.has_any):
                 register(session, wanted.sources, wanted.functions, wanted.staging, frames)
-                with translated(f"view {wanted.view}", about):
+                with translated(wanted.shown, about):
                     frame = result_of(session, wanted)
                     schema = _schema_of(frame, wanted)
                     rows = None if schema is None else collected(frame, schema, MOST_ROWS, MOST_BYTES)

@@ -105,10 +105,10 @@ def build(sessions: Sessions, wanted: ViewBuild) -> Built:
     # A folder is built by one process, once at a time.
     register(session, wanted.sources, wanted.functions, computation=wanted.staging)
     try:
-        with translated(f"view {wanted.view}", Declared("view", wanted.view)):
+        with translated(wanted.shown, Declared("view", wanted.view)):
             frame = result_of(session, wanted)
             # Rebalancing makes few files of a small result and many of a large one, of even size.
-            built = write_staged(session, wanted.staging, frame.hint("rebalance"), f"view {wanted.view}")
+            built = write_staged(session, wanted.staging, frame.hint("rebalance"), wanted.shown)
     finally:
         # What an attempt that failed has counted is not told with the next one.
         failed = failed_calls(session, wanted.staging)
