@@ -30,11 +30,18 @@ from tests.shops.recorded import (
 )
 
 
+@pytest.fixture(scope="module")
+def applied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Applied, with no step. Copy it; don't change it."""
+    root = tmp_path_factory.mktemp("applied")
+    write_project(root)
+    open_project(root).apply()
+    return root
+
+
 @pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    write_project(tmp_path)
-    open_project(tmp_path).apply()
-    return tmp_path
+def shop(applied: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(applied, tmp_path, dirs_exist_ok=True))
 
 
 def ids(root: Path, step: int | None, relation: str = "a") -> list[int]:
