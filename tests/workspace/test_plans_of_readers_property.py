@@ -141,7 +141,8 @@ SEQUENCES: dict[str, list[tuple[str, tuple[str, ...]]]] = {
 }
 
 
-@pytest.mark.parametrize("name", SEQUENCES)
+# What begins as another one of them is slow.
+@pytest.mark.parametrize("name", mostly_slow(list(SEQUENCES), *(name for name in SEQUENCES if name != "trade, then forget")))
 def test_the_plan_of_a_reader_is_the_one_after_what_it_reads_is_applied(tmp_path: Path, name: str) -> None:
     pair = three_pipelines(tmp_path)
     for program, moved in SEQUENCES[name]:
