@@ -36,10 +36,8 @@ from tests.streams.reference import Row, machine
 EARLY_AND_LATE = AfterWatermark(early=CountTrigger(3), late=CountTrigger(2))
 QUICK = (
     AggregateOverWindow("readings", KEYS, Tumbling(10), AGGREGATES, EARLY_AND_LATE, Accumulation.DISCARDING, 7),
-    AggregateOverWindow("readings", KEYS, Hopping(10, 4), AGGREGATES, EARLY_AND_LATE, Accumulation.ACCUMULATING, 7),
     AggregateOverWindow("readings", KEYS, Session(4), AGGREGATES, EARLY_AND_LATE, Accumulation.DISCARDING, 7),
     AggregateOverWindow("readings", KEYS, Count(3), AGGREGATES, CountTrigger(2), Accumulation.DISCARDING, expiry=12),
-    OuterCachingJoin("readings", "alarms", KEYS, 0, Matches.ALL),
     OuterCachingJoin("readings", "alarms", KEYS, 6, Matches.LATEST),
     *(of for of in by_key() if not isinstance(of, OuterCachingJoin)),
 )
@@ -47,7 +45,6 @@ QUICK_CASES = (
     "hopping_early_lateness_discarding",
     "running_hot_readings_per_day",
     "session_early_and_late_lateness_discarding",
-    "tumbling_late_lateness_discarding",
     "tumbling_window_close_no_lateness_accumulating",
 )
 ALL = [*by_key(), *over_windows()]
