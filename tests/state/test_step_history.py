@@ -75,7 +75,7 @@ def test_relations_that_are_read_together_while_steps_pass_are_of_one_step(shop:
 
     def work() -> None:
         try:
-            for number in range(12):
+            for number in range(8):
                 feed(shop, "left", str(number), {"id": number})
                 feed(shop, "right", str(number), {"id": number, "note": "x"})
                 open_project(shop).run_once()

@@ -112,7 +112,7 @@ def require_the_same_plans(pair: Pair, of_shop: str) -> None:
     pair.apply("last")
 
 
-@pytest.mark.parametrize("evolution", ["evolve", "clear"])
+@pytest.mark.parametrize("evolution", mostly_slow(["evolve", "clear"], "evolve"))
 def test_columns_that_trade_names_reach_who_reads_a_view_of_them(tmp_path: Path, evolution: str) -> None:
     pair = three_pipelines(tmp_path)
     write(pair, "shop", TRADED, TRADE, evolution)
