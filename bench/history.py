@@ -157,8 +157,8 @@ class Aged:
         elif boundary == f"step:{RECORDED}":
             self._seconds.append(time.perf_counter() - self._began)
 
-    def age(self, until: int) -> None:
-        """Leave behind what steps up to this number would."""
+    def age(self, until: int, replaced: int = 1) -> None:
+        """Leave behind what steps up to this number would, each of which replaced so many files of a relation."""
         more = until - self._steps
         registry = self.pipeline.target.registry
         found = registry.head("clock")
@@ -166,7 +166,7 @@ class Aged:
         assert found.value.published is not None
         placed = found.value.published.relations
         moved = {
-            key: replace(one, version=_commits(self._warehouse / one.location, more, replaces=True))
+            key: replace(one, version=_commits(self._warehouse / one.location, more, replaced))
             for key, one in placed.items()
         }
         step = found.value.last_step + more
@@ -175,7 +175,7 @@ class Aged:
         registry.replace_head(found.token, replace(found.value, published=published, last_step=step), str(uuid.uuid4()))
         for name, a_step in (("head", 2), ("report", 1), ("steps", 1), ("events", 1)):
             kept = max(0, min(until, _TEN_MINUTES) - min(self._steps, _TEN_MINUTES))
-            _commits(self._folder(name), kept * a_step, replaces=False)
+            _commits(self._folder(name), kept * a_step, replaced=0)
         self._steps = until
 
     def log_files(self) -> dict[str, int]:
@@ -197,13 +197,13 @@ class Aged:
             table.append_serial(rows[start : start + 10_000], first + min(start + 9_999, len(rows) - 1))
 
 
-def _commits(folder: Path, count: int, *, replaces: bool) -> int:
-    """So many commits more, and a checkpoint behind them; the table's version then."""
+def _commits(folder: Path, count: int, replaced: int) -> int:
+    """So many commits more, each replacing so many files, and a checkpoint behind them; the table's version then."""
     now = int(time.time() * 1000)
     first = DeltaTable(str(folder)).version() + 1
     for version in range(first, first + count):
         actions: list[dict[str, Any]] = [{"commitInfo": {"timestamp": now, "operation": "WRITE"}}]
-        if replaces:
+        for _ in range(replaced):
             path = f"v-{version:020x}/part-00000-{uuid.uuid4()}-c000.snappy.parquet"
             actions.append({"remove": {"path": path, "deletionTimestamp": now, "dataChange": True, "size": 1000}})
         text = "".join(json.dumps(action) + "\n" for action in actions)

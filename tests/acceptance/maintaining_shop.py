@@ -45,3 +45,9 @@ def apply_first(root: Path) -> None:
     pipeline = open_shop(root, RecordingEngine(DeltaWriter()))
     pipeline.apply()
     pipeline.execute("INSERT INTO orders VALUES (1, 10), (2, 20)")
+
+
+def apply_second(root: Path) -> None:
+    """The second program, with version 0 of `total` kept up to date, applied over the first one."""
+    write_shop(root, SECOND, "allow", MAINTAINED)
+    open_shop(root, RecordingEngine(DeltaWriter())).apply()

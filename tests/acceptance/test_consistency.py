@@ -86,7 +86,9 @@ def test_relations_of_different_steps_are_told_apart() -> None:
         assert not agrees({**then, name: rows}), name
 
 
-@pytest.mark.parametrize(("reads", "steps"), [(4, 2), pytest.param(500, 3, marks=pytest.mark.slow)])
+# In every run, without Spark: tests/state/test_step_history.py.
+@pytest.mark.slow
+@pytest.mark.parametrize(("reads", "steps"), [(4, 2), (500, 3)])
 def test_a_reader_sees_one_step_whatever_passes_meanwhile(reads: int, steps: int, bank: Path, spark_engine: Engine) -> None:
     over = threading.Event()
     failures: list[BaseException] = []

@@ -21,6 +21,7 @@ from reconciler.testing.crashes import Crash
 from reconciler.testing.memory import MemoryRegistry
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.faults import Fault, Faults, Style, run_with
+from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.lineitem import connector, make, opened, put
 from tests.shops.runs import status
@@ -109,7 +110,7 @@ def pairs(origin: Path, to: Path) -> list[tuple[Fault, Fault]]:
     ]
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", mostly_slow(range(4), 0, 1))
 def test_counts_never_fall_where_two_runs_die(number: int, origin: Path, tmp_path: Path) -> None:
     first, second = random.Random(number).choice(pairs(origin, tmp_path / "undisturbed"))
     die_twice(origin, tmp_path / "shop", first, second)

@@ -22,7 +22,7 @@ from tests.shops.lineitem import wait_until
 pytestmark = pytest.mark.spark
 
 VIEWS = 20
-ROUNDS = 20
+ROUNDS = 10
 PROGRAM = "CREATE TABLE orders (id BIGINT, amount BIGINT);\nCREATE TABLE notes (id BIGINT, note VARCHAR);\n" + "".join(
     # Three are stored; the others are read through, in chains, as views mostly are.
     f"CREATE {'MATERIALIZED ' if number % 7 == 6 else ''}VIEW v{number} AS SELECT id FROM "

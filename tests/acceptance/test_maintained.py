@@ -15,7 +15,7 @@ from reconciler.testing.crashes import POINTS, Crash, crash_at
 from reconciler.testing.recording import RecordingEngine
 from reconciler.versions.looking import versioned_name
 from reconciler.versions.rollbacks import rollback_of
-from tests.acceptance.maintaining_shop import FIRST, MAINTAINED, READER, SECOND, Shop, apply_first, program
+from tests.acceptance.maintaining_shop import FIRST, MAINTAINED, READER, SECOND, Shop, apply_first, apply_second, program
 from tests.acceptance.shop import open_shop, stored_rows
 from tests.acceptance.versioned_shop import READS
 from tests.cells import mostly_slow
@@ -53,13 +53,17 @@ def first(applied: Path, tmp_path: Path) -> Callable[..., list[tuple[object, ...
     return rows
 
 
+@pytest.fixture(scope="module")
+def applied_twice(applied: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The second program, with version 0 of `total` kept up to date. Copy it; don't change it."""
+    root = Path(shutil.copytree(applied, tmp_path_factory.mktemp("applied-twice") / "shop"))
+    apply_second(root)
+    return root
+
+
 @pytest.fixture
-def maintained(shop: Shop) -> Shop:
-    """The second program, with version 0 of `total` kept up to date."""
-    shop.write(SECOND)
-    shop("apply", "shop")
-    shop.built()
-    return shop
+def maintained(applied_twice: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:
+    return Shop(Path(shutil.copytree(applied_twice, tmp_path / "shop")), capsys)
 
 
 def test_a_change_may_keep_the_version_before_it_up_to_date(shop: Shop) -> None:

@@ -13,7 +13,7 @@ from reconciler.environment.session import Session
 from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from reconciler.testing.recording import RecordingEngine
-from tests.acceptance.maintaining_shop import FIRST, MAINTAINED, READER, SECOND, Shop, apply_first, program
+from tests.acceptance.maintaining_shop import FIRST, MAINTAINED, READER, SECOND, Shop, apply_first, apply_second, program
 from tests.acceptance.shop import stored_rows
 from tests.acceptance.versioned_shop import READS
 from tests.engine.delta_writer import DeltaWriter
@@ -40,13 +40,17 @@ def shop(applied: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> S
     return Shop(tmp_path / "shop", capsys)
 
 
+@pytest.fixture(scope="module")
+def applied_twice(applied: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The second program, with version 0 of `total` kept up to date. Copy it; don't change it."""
+    root = Path(shutil.copytree(applied, tmp_path_factory.mktemp("applied-twice") / "shop"))
+    apply_second(root)
+    return root
+
+
 @pytest.fixture
-def maintained(shop: Shop) -> Shop:
-    """The second program, with version 0 of `total` kept up to date."""
-    shop.write(SECOND)
-    shop("apply", "shop")
-    shop.built()
-    return shop
+def maintained(applied_twice: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:
+    return Shop(Path(shutil.copytree(applied_twice, tmp_path / "shop")), capsys)
 
 
 def is_settled(shop: Shop) -> None:

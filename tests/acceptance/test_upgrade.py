@@ -11,6 +11,7 @@ import pytest
 from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import PIPELINE_YAML, write_shop
+from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.another_version import REPOSITORY, run_version, write_another_version
 
@@ -61,7 +62,7 @@ def changes(plan: dict[str, Any]) -> dict[str, str]:
     return {one["name"]: one["action"] for one in plan["relations"]}
 
 
-@pytest.mark.parametrize("kept", ["warm", "cold", "off"])
+@pytest.mark.parametrize("kept", mostly_slow(["warm", "cold", "off"], "warm", "off"))
 def test_an_upgrade_plans_no_change_by_itself(root: Path, tmp_path: Path, upgraded: Path, kept: str) -> None:
     cache = "off" if kept == "off" else str(tmp_path / "cache")
     before = plans(root, cache)
@@ -88,7 +89,11 @@ def test_texts_are_really_written_otherwise_and_no_value_of_the_old_version_is_u
 
 
 @pytest.mark.parametrize(
-    ("setting", "value"), [("spark.sql.ansi.enabled", "false"), ("spark.sql.session.timeZone", "Europe/Berlin")]
+    ("setting", "value"),
+    mostly_slow(
+        [("spark.sql.ansi.enabled", "false"), ("spark.sql.session.timeZone", "Europe/Berlin")],
+        ("spark.sql.ansi.enabled", "false"),
+    ),
 )
 def test_a_setting_that_decides_results_modifies_the_views_with_a_warm_cache_too(
     root: Path, tmp_path: Path, setting: str, value: str

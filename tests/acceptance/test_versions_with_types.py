@@ -11,6 +11,7 @@ from reconciler.engine.protocol import ColumnType
 from reconciler.testing.crashes import POINTS, Crash, crash_at
 from reconciler.testing.tables import Contents
 from tests.acceptance.versioned_shop import READS, VersionedShop, made_once
+from tests.cells import mostly_slow
 
 NO_CHANGES = "no changes"
 
@@ -120,7 +121,15 @@ def test_a_version_is_staged_with_the_types_that_it_was_built_with(shop: Shop) -
     assert "results do not change" in shop("plan", "shop"), "written otherwise only"
 
 
-@pytest.mark.parametrize("boundary", [f"{kind}:{point}" for kind in ("publish_view", "commit_snapshot") for point in POINTS])
+BOUNDARIES = [f"{kind}:{point}" for kind in ("publish_view", "commit_snapshot") for point in POINTS]
+
+
+@pytest.mark.parametrize(
+    "boundary",
+    mostly_slow(
+        BOUNDARIES, "publish_view:intended", "publish_view:effected", "commit_snapshot:intended", "commit_snapshot:effected"
+    ),
+)
 def test_a_crash_gives_no_number_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str], boundary: str) -> None:
     shop = Shop(tmp_path, capsys)
     shop.bring("INT")

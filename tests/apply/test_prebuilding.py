@@ -87,10 +87,8 @@ BOUNDARIES = [
 ]
 IN_EVERY_RUN = {
     "prebuild:effected#4",
-    "prebuild:recorded",
     "open:recorded",
     "publish_table:intended",
-    "publish_view:effected",
     "commit_snapshot:effected",
 }
 """While it builds, once its journal is open, in the switch and after it. The others are in the slow suite."""

@@ -8,7 +8,7 @@ from reconciler.base.errors import EXIT_DONE, ReconcileError
 from reconciler.cli.main import run
 from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
-from tests.consent.cell import Cell
+from tests.consent.cell import Cell, copy_base
 
 ALLOW = """\
 apiVersion: reconciler/v1
@@ -32,9 +32,10 @@ def at(cell: Cell, folder: str) -> Project:
     return cell.project()
 
 
-@pytest.fixture
-def beside(cell: Cell) -> Cell:
-    """Projects `x` and `y` of one repository, each with a pipeline in force."""
+@pytest.fixture(scope="module")
+def in_force(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Projects `x` and `y` of one repository, each with a pipeline in force. Copy it; don't change it."""
+    cell = copy_base(base, tmp_path_factory.mktemp("beside") / "cell")
     for folder in ("x", "y"):
         write(cell.root / folder, f"of_{folder}")
     cell.commit("two projects")
@@ -42,7 +43,12 @@ def beside(cell: Cell) -> Cell:
         project = at(cell, folder)
         assert project.pipelines() == (f"of_{folder}",)
         project.pipeline(f"of_{folder}").apply()
-    return cell
+    return cell.home
+
+
+@pytest.fixture
+def beside(in_force: Path, tmp_path: Path) -> Cell:
+    return copy_base(in_force, tmp_path / "cell")
 
 
 def test_each_has_its_own_pipelines(beside: Cell) -> None:

@@ -147,7 +147,7 @@ def typed(text: str, engine: Engine | None, folder: Path) -> tuple[int, str]:
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "name",
-    mostly_slow(["functions.md", "getting-started.md", "pipelines.md", "versions.md"], "getting-started.md", "versions.md"),
+    mostly_slow(["functions.md", "getting-started.md", "pipelines.md", "versions.md"], "getting-started.md"),
 )
 def test_the_walk_runs_as_it_is_printed(
     name: str, tmp_path: Path, spark_engine: Engine, monkeypatch: pytest.MonkeyPatch

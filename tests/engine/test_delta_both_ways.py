@@ -180,12 +180,14 @@ def ranges(engine: Engine, source: Source, mode: str, steps: int) -> Iterator[An
             source.change()
 
 
-CASES = [(seed, has_key, is_odd) for seed in range(20) for has_key in (False, True) for is_odd in (False, True)]
+CASES = [(seed, has_key, is_odd, 6) for seed in range(20) for has_key in (False, True) for is_odd in (False, True)]
+SHORT = [(0, True, False, 3), (1, False, True, 3)]
+"""How two of them begin, in every run."""
 
 
-@pytest.mark.parametrize(("seed", "has_key", "is_odd"), mostly_slow(CASES, (0, True, False), (1, False, True)))
+@pytest.mark.parametrize(("seed", "has_key", "is_odd", "steps"), mostly_slow([*SHORT, *CASES], *SHORT))
 def test_a_range_is_read_and_written_as_spark_does_it(
-    seed: int, has_key: bool, is_odd: bool, spark_engine: Engine, tmp_path: Path
+    seed: int, has_key: bool, is_odd: bool, steps: int, spark_engine: Engine, tmp_path: Path
 ) -> None:
     """Rows, counts, what a repeat is told, and what the commit says. Odd are values and types that leave a choice."""
     chance = random.Random(seed)
@@ -200,7 +202,7 @@ def test_a_range_is_read_and_written_as_spark_does_it(
     for one in (here, there):
         create_table(one.location, one.columns, Transaction("create", 1))
     sure = 0
-    for number, (settings, range_) in enumerate(ranges(spark_engine, source, "snapshot_and_follow", 6), 1):
+    for number, (settings, range_) in enumerate(ranges(spark_engine, source, "snapshot_and_follow", steps), 1):
         letters = [DeadLetters(f"{one.location}-letters", number) for one in (here, there)]
         ours = Ingestion(here, "c", settings, range_, Transaction("c", number), letters[0], commit={"step": number})
         theirs = replace(ours, target=there, dead_letters=letters[1])

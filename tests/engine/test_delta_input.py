@@ -482,7 +482,10 @@ def test_a_source_without_checksums_is_known_by_its_commits(session: SparkSessio
     assert refused(lambda: reading(source, other)).code == "X748"
 
 
-@pytest.mark.parametrize("key", [pytest.param((), marks=pytest.mark.slow), ("Id",)])
+# In every run delta_input_contract.py follows a table through the engine, and the tests above tell what MERGE, OPTIMIZE and
+# overwriting change.
+@pytest.mark.slow
+@pytest.mark.parametrize("key", [(), ("Id",)])
 def test_a_table_that_follows_becomes_what_the_source_is(
     key: tuple[str, ...], spark_engine: Engine, session: SparkSession, tmp_path: Path
 ) -> None:

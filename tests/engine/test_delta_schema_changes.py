@@ -202,13 +202,13 @@ def test_a_new_column_has_no_file_read_again(followed: Follow) -> None:
 @pytest.mark.parametrize(
     ("changes", "is_refused"),
     [
-        (["ALTER TABLE SOURCE DROP COLUMN price"], True),
+        pytest.param(["ALTER TABLE SOURCE DROP COLUMN price"], True, marks=pytest.mark.slow),
         pytest.param(
             ["ALTER TABLE SOURCE DROP COLUMN price", "ALTER TABLE SOURCE ADD COLUMN price INT"], True, marks=pytest.mark.slow
         ),
         (["ALTER TABLE SOURCE RENAME COLUMN cost TO tax"], True),
         (["ALTER TABLE SOURCE RENAME COLUMN price TO old", "ALTER TABLE SOURCE RENAME COLUMN old TO price"], False),
-        (["ALTER TABLE SOURCE ALTER COLUMN price TYPE BIGINT"], False),
+        pytest.param(["ALTER TABLE SOURCE ALTER COLUMN price TYPE BIGINT"], False, marks=pytest.mark.slow),
         pytest.param(["ALTER TABLE SOURCE ADD COLUMN tax INT"], False, marks=pytest.mark.slow),
     ],
 )

@@ -11,6 +11,7 @@ import pytest
 
 from reconciler.base.errors import AnotherEmission, EngineError
 from reconciler.engine.protocol import Engine, TableTarget, ViewBuild
+from tests.cells import mostly_slow
 from tests.engine.emissions import Meanwhile, Versions
 from tests.engine.emit_contract import EmitContract
 from tests.engine.engines import DeltaStorage
@@ -131,7 +132,7 @@ def test_a_commit_that_is_too_long_ago_to_be_read_is_judged_by_its_number(versio
     assert versions.engine.emit(replace(first, id="another")).reused
 
 
-@pytest.mark.parametrize("serial", [2, 3])
+@pytest.mark.parametrize("serial", mostly_slow([2, 3], 3))
 def test_what_comes_in_while_an_emission_is_computed_does_not_pass_for_it(versions: Versions, serial: int) -> None:
     """Delta passes over a write whose number came in meanwhile, and says nothing."""
     versions.engine.emit(versions.emission(None, "SELECT 1 AS a"))

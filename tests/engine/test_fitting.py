@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import ColumnType, DeadLetters, Engine, Selection, StoredSource, TableBuild, TableTarget
 from reconciler.engine.spark.nested import may_vanish
+from tests.cells import mostly_slow
 from tests.engine.asking import change, ingest_files, json_files, write
 from tests.engine.engines import DeltaStorage
 
@@ -114,15 +115,15 @@ NESTED = (
 )
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        {"id": 1, "s": {"a": "abcd"}},
-        {"id": 1, "s": {"b": ["ab", None, "abc"]}},
-        {"id": 1, "m": {"abc": {"c": "a"}}},
-        {"id": 1, "m": {"a": None, "b": {"c": "ab"}}},
-    ],
-)
+TOO_LONG: list[dict[str, Any]] = [
+    {"id": 1, "s": {"a": "abcd"}},
+    {"id": 1, "s": {"b": ["ab", None, "abc"]}},
+    {"id": 1, "m": {"abc": {"c": "a"}}},
+    {"id": 1, "m": {"a": None, "b": {"c": "ab"}}},
+]
+
+
+@pytest.mark.parametrize("row", mostly_slow(TOO_LONG, TOO_LONG[1], TOO_LONG[2]))
 def test_a_text_within_a_value_may_be_too_long(
     engine: Engine, storage: DeltaStorage, tmp_path: Path, row: dict[str, Any]
 ) -> None:

@@ -73,6 +73,9 @@ def test_a_range_that_was_written_needs_no_records_any_more(connector: Connector
     assert take(reading, available).reused
 
 
+# In every run test_json_objects.py shows that what is read alone is what it is anyway, and the next test that the two parts
+# have each record once.
+@pytest.mark.slow
 def test_all_records_become_what_they_become_in_one_part(connector: Connector, kafka_broker: Broker) -> None:
     chance = random.Random(11)
     nasty = [test_json_objects.record(chance, number).encode() for number in range(1000)]

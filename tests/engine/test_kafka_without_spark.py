@@ -12,6 +12,7 @@ from reconciler.base.errors import EngineError
 from reconciler.engine.arrow.ingest.kafka import MOST_BYTES, MOST_RECORDS
 from reconciler.engine.by_size import EngineBySize
 from reconciler.engine.protocol import DeadLetters, Written
+from tests.cells import mostly_slow
 from tests.engine.engines import jobs
 from tests.engine.kafka_reading import COLUMNS, EVERYTHING, Connector, objects
 from tests.kafka.broker import Broker
@@ -77,7 +78,7 @@ CHANGES: Mapping[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("update_format", sorted(CHANGES))
+@pytest.mark.parametrize("update_format", mostly_slow(sorted(CHANGES), "debezium"))
 def test_changes_are_as_by_spark(
     update_format: str, small: Connector, connector: Connector, topic: str, kafka_broker: Broker
 ) -> None:
@@ -93,7 +94,7 @@ def test_changes_are_as_by_spark(
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])
+@pytest.mark.parametrize("level", mostly_slow(["read_committed", "read_uncommitted"], "read_committed"))
 def test_transactions_are_as_by_spark(level: str, small: Connector, connector: Connector, kafka_broker: Broker) -> None:
     """Offsets are missing where a transaction is marked as decided, also behind the last record."""
     name = kafka_broker.create_topic(partitions=1)
@@ -114,7 +115,7 @@ ODD: Mapping[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("what", sorted(ODD))
+@pytest.mark.parametrize("what", mostly_slow(sorted(ODD), "a record that is none", "many records"))
 def test_what_is_odd_or_large_is_left_to_spark(what: str, small: Connector, kafka_broker: Broker, tmp_path: Path) -> None:
     name = kafka_broker.create_topic(partitions=1)
     kafka_broker.produce(name, ODD[what], partition=0)

@@ -31,6 +31,7 @@ from reconciler.engine.spark.session import (
     session_settings,
     submitted_settings,
 )
+from tests.cells import mostly_slow
 
 JAVA = Java(Path("/usr/lib/jvm/java"), "17.0.15")
 
@@ -284,7 +285,9 @@ class TestSetup:
 
         assert not setup._is_complete(place, JAVA)
 
-    @pytest.mark.parametrize("source", [LOCAL_LOG_STORE, S3_LOG_STORE, SMALL_ROWS], ids=lambda source: source.stem)
+    @pytest.mark.parametrize(
+        "source", mostly_slow([LOCAL_LOG_STORE, S3_LOG_STORE, SMALL_ROWS], LOCAL_LOG_STORE), ids=lambda source: source.stem
+    )
     def test_what_commits_is_compiled_where_it_is_missing(self, source: Path, tmp_path: Path) -> None:
         place, jar = Installation(tmp_path), tmp_path / "jars" / "one.jar"
         jar.parent.mkdir()

@@ -176,9 +176,7 @@ def changes_by_chance(chance: random.Random, kind: str, has_key: bool) -> str:
     return "".join(f"{json.dumps(one)}{chance.choice(chr(10) * 3 + chr(13))}" for one in changes)
 
 
-@pytest.mark.parametrize(
-    ("kind", "has_key"), mostly_slow(KINDS, ("raw", False), ("debezium", False), ("insert_delete", True))
-)
+@pytest.mark.parametrize(("kind", "has_key"), mostly_slow(KINDS, ("debezium", False), ("insert_delete", True)))
 def test_a_range_is_written_as_spark_writes_it(kind: str, has_key: bool, spark_engine: Engine, tmp_path: Path) -> None:
     """Rows, counts, what a repeat is told, and what the commit says."""
     chance = random.Random(7)

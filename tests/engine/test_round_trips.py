@@ -12,6 +12,7 @@ import pytest
 
 from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import ColumnType, DeadLetters, TableTarget
+from tests.cells import mostly_slow
 from tests.engine.asking import ingest_files
 from tests.engine.emissions import Versions, Views
 from tests.engine.engines import DeltaStorage
@@ -143,22 +144,25 @@ def trip(views: Views, tmp_path: Path) -> Trip:
     return Trip(views, tmp_path)
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        {},
-        {"delimiter": ";", "null_value": "\\N", "header": False},
-        {"delimiter": "."},
-        {"delimiter": "\t"},
-        {"null_value": ' n,"l'},
-    ],
-)
+CSV: list[dict[str, Any]] = [
+    {},
+    {"delimiter": ";", "null_value": "\\N", "header": False},
+    {"delimiter": "."},
+    {"delimiter": "\t"},
+    {"null_value": ' n,"l'},
+]
+
+
+@pytest.mark.parametrize("config", mostly_slow(CSV, CSV[1], CSV[3], CSV[4]))
 def test_csv_brings_back_every_value(trip: Trip, flat: list[str], config: dict[str, Any]) -> None:
     assert len(flat) == 2 * len(TEXTS)
     assert trip.there_and_back(FLAT_ROWS, FLAT, "csv", **config) == flat
 
 
-@pytest.mark.parametrize("config", [{}, {"delimiter": "\t", "null_value": "-"}, {"delimiter": " ", "null_value": " "}])
+BLANK: list[dict[str, Any]] = [{}, {"delimiter": "\t", "null_value": "-"}, {"delimiter": " ", "null_value": " "}]
+
+
+@pytest.mark.parametrize("config", mostly_slow(BLANK, BLANK[2]))
 def test_csv_brings_back_a_row_of_nothing(trip: Trip, config: dict[str, Any]) -> None:
     """Readers pass over a line of blanks, of which a tab is one."""
     query = "SELECT CAST(NULL AS INT) AS k, CAST(NULL AS STRING) AS s UNION ALL SELECT 1, ''"
@@ -166,7 +170,8 @@ def test_csv_brings_back_a_row_of_nothing(trip: Trip, config: dict[str, Any]) ->
     assert trip.there_and_back(query, columns, "csv", **config) == ["(1, '')", "(None, None)"]
 
 
-@pytest.mark.parametrize("update_format", ["raw", "insert_delete", "debezium"])
+# What stands around a row is read by ingest_contract.py in each form.
+@pytest.mark.parametrize("update_format", mostly_slow(["raw", "insert_delete", "debezium"], "debezium"))
 def test_json_brings_back_every_value(trip: Trip, nested: list[str], update_format: str) -> None:
     assert len(nested) == 2 * len((*TEXTS, *BREAKS, "\0"))
     assert trip.there_and_back(NESTED_ROWS, NESTED, "json", update_format=update_format) == nested

@@ -206,8 +206,40 @@ def _or_null(value: Callable[[random.Random], Any], chosen: random.Random) -> An
     return None if chosen.random() < 0.15 else value(chosen)
 
 
+QUERIES = [
+    "SELECT count(*) AS n, sum(half) AS s, avg(half) AS a FROM t",
+    "SELECT word, count(*) AS n FROM t GROUP BY word HAVING count(*) > 3",
+    "SELECT a.id, b.word FROM t a JOIN t b ON a.id = b.half",
+    "SELECT a.id, b.id AS other FROM t a LEFT JOIN t b ON a.id < b.half",
+    "SELECT id FROM t WHERE id NOT IN (SELECT half FROM t)",
+    "SELECT id, (SELECT max(half) FROM t) AS m FROM t WHERE EXISTS (SELECT 1 FROM t u WHERE u.half = t.id)",
+    "SELECT id, row_number() OVER (PARTITION BY word ORDER BY id) AS n FROM t",
+    "SELECT id, half FROM t UNION SELECT half, 7 FROM t",
+    "SELECT id FROM t ORDER BY id LIMIT 3",
+    "SELECT /*+ BROADCAST(b) */ a.id FROM t a JOIN t b ON a.id = b.id",
+    "SELECT word, half, sum(id) AS s FROM t GROUP BY ROLLUP (word, half)",
+    "SELECT explode(sequence(0, half)) AS e FROM t",
+    "SELECT id, (SELECT u.word FROM t u WHERE u.id = t.half) AS w FROM t",
+    "SELECT * FROM e",
+    "SELECT t.id, v.n FROM t JOIN v ON v.word = t.word",
+    "SELECT id, current_date() > DATE'2020-01-01' AS d FROM t WHERE false",
+    "SELECT id AS `größe`, named_struct('q', half) AS s, map(word, id) AS m FROM t",
+    "SELECT id, to_timestamp('2020-03-29 02:30:00') AS z, TIMESTAMP_NTZ'2020-01-01 00:00:00' AS n FROM t",
+    "SELECT X'ff' AS b, CAST(X'ff41' AS STRING) AS bad, CAST('ab' AS CHAR(5)) AS c, '' AS e FROM t",
+]
+EVERY_RUN = [
+    query
+    for query in QUERIES
+    if any(
+        word in query
+        for word in ("avg(", "NOT IN", "row_number", "explode", "FROM e", "JOIN v", "WHERE false", "`größe`", "X'ff'")
+    )
+]
+"""An aggregate, a subquery, a window, more rows than before, an empty table, a view, nothing, names and values."""
+
+
 class TestTheSame:
-    @pytest.mark.parametrize("seed", mostly_slow(range(4), 0, 1))
+    @pytest.mark.parametrize("seed", mostly_slow(range(4), 0))
     def test_rows_of_any_type(self, seed: int, tmp_path: Path) -> None:
         chosen = random.Random(seed)
         kinds = {f"p{index}": (name, value) for index, (name, value) in enumerate(PRIMITIVES.items())}
@@ -224,30 +256,7 @@ class TestTheSame:
         Both(tmp_path / "all", "SELECT * FROM t", (source,)).check()
         Both(tmp_path / "half", f"SELECT *, {doubled} FROM t WHERE id % 2 = 0", (source,)).check()
 
-    @pytest.mark.parametrize(
-        "query",
-        [
-            "SELECT count(*) AS n, sum(half) AS s, avg(half) AS a FROM t",
-            "SELECT word, count(*) AS n FROM t GROUP BY word HAVING count(*) > 3",
-            "SELECT a.id, b.word FROM t a JOIN t b ON a.id = b.half",
-            "SELECT a.id, b.id AS other FROM t a LEFT JOIN t b ON a.id < b.half",
-            "SELECT id FROM t WHERE id NOT IN (SELECT half FROM t)",
-            "SELECT id, (SELECT max(half) FROM t) AS m FROM t WHERE EXISTS (SELECT 1 FROM t u WHERE u.half = t.id)",
-            "SELECT id, row_number() OVER (PARTITION BY word ORDER BY id) AS n FROM t",
-            "SELECT id, half FROM t UNION SELECT half, 7 FROM t",
-            "SELECT id FROM t ORDER BY id LIMIT 3",
-            "SELECT /*+ BROADCAST(b) */ a.id FROM t a JOIN t b ON a.id = b.id",
-            "SELECT word, half, sum(id) AS s FROM t GROUP BY ROLLUP (word, half)",
-            "SELECT explode(sequence(0, half)) AS e FROM t",
-            "SELECT id, (SELECT u.word FROM t u WHERE u.id = t.half) AS w FROM t",
-            "SELECT * FROM e",
-            "SELECT t.id, v.n FROM t JOIN v ON v.word = t.word",
-            "SELECT id, current_date() > DATE'2020-01-01' AS d FROM t WHERE false",
-            "SELECT id AS `größe`, named_struct('q', half) AS s, map(word, id) AS m FROM t",
-            "SELECT id, to_timestamp('2020-03-29 02:30:00') AS z, TIMESTAMP_NTZ'2020-01-01 00:00:00' AS n FROM t",
-            "SELECT X'ff' AS b, CAST(X'ff41' AS STRING) AS bad, CAST('ab' AS CHAR(5)) AS c, '' AS e FROM t",
-        ],
-    )
+    @pytest.mark.parametrize("query", mostly_slow(QUERIES, *EVERY_RUN))
     def test_queries(self, query: str, numbers: StoredSource, tmp_path: Path) -> None:
         sources = (
             numbers,

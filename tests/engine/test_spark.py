@@ -26,11 +26,22 @@ from reconciler.engine.protocol import (
     ViewBuild,
 )
 from reconciler.engine.spark.engine import SparkEngine
+from tests.cells import mostly_slow
 from tests.engine.contract import GRADES, EngineContract, Storage, change, json_files, names_below, write
 from tests.engine.engines import DeltaStorage
 from tests.engine.vacuum_contract import VacuumContract
 
 pytestmark = pytest.mark.spark
+
+
+PASSED_OVER = (
+    ('{"id":1}{"id":2}', "X714"),
+    ('{"id":1} x', "X714"),
+    ('{"id":1,"ID":2}', "X714"),
+    ('{"id":1,"n":{"x":["q"]}}', "X712"),
+    ('{"id":1,"n":5}', "X712"),
+)
+"""Records of which another reader would pass over a part."""
 
 
 class TestSparkEngine(EngineContract, VacuumContract):
@@ -312,16 +323,7 @@ class TestIngestion:
             (2, Decimal("12345678901234567890.1234567890")),
         ]
 
-    @pytest.mark.parametrize(
-        ("text", "code"),
-        [
-            ('{"id":1}{"id":2}', "X714"),
-            ('{"id":1} x', "X714"),
-            ('{"id":1,"ID":2}', "X714"),
-            ('{"id":1,"n":{"x":["q"]}}', "X712"),
-            ('{"id":1,"n":5}', "X712"),
-        ],
-    )
+    @pytest.mark.parametrize(("text", "code"), mostly_slow(PASSED_OVER, PASSED_OVER[0], PASSED_OVER[3]))
     def test_nothing_is_passed_over(self, text: str, code: str, engine: Engine, target: TableTarget, tmp_path: Path) -> None:
         with pytest.raises(EngineError) as raised:
             self.ingest(engine, target, json_files(self.file(tmp_path, "a.json", text)))

@@ -126,7 +126,7 @@ def goes_on_as_if_nothing_had_happened(root: Path, undisturbed: dict[str, Any]) 
 
 
 # Who looks at the lease is stopped by it wherever that is; who does not has more to tell, below.
-@pytest.mark.parametrize("point", mostly_slow([*POINTS, *INSIDE], "table:effected", "inside:build_view", "history:recorded"))
+@pytest.mark.parametrize("point", mostly_slow([*POINTS, *INSIDE], "inside:build_view", "history:recorded"))
 def test_a_driver_that_comes_back_notices_and_nothing_of_it_lands(
     point: str, root: Path, undisturbed: dict[str, Any]
 ) -> None:
@@ -145,7 +145,7 @@ def test_a_driver_that_comes_back_notices_and_nothing_of_it_lands(
     "point",
     mostly_slow(
         ["intent:before", *POINTS, *INSIDE],
-        *("intent:before", "step:intended", "inside:ingest", "view:intended", "view:effected", "history:recorded"),
+        *("step:intended", "inside:ingest", "view:intended", "history:recorded"),
     ),
 )
 def test_a_driver_that_does_not_look_is_stopped_by_what_it_finds_on_the_tables(

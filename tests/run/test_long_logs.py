@@ -37,7 +37,7 @@ def test_no_step_lists_the_log_of_a_table(tmp_path: Path) -> None:
 def test_a_large_checkpoint_is_not_written_again_with_each_tenth_commit(tmp_path: Path) -> None:
     aged = Aged(tmp_path)
     aged.steps(1)
-    aged.age(15_000)
+    aged.age(750, replaced=20)
     log = tmp_path / "warehouse" / "clock" / "ticks" / "_delta_log"
     before = sorted(log.glob("*.checkpoint.parquet"))
     # More than a megabyte of names of replaced files: it pays for over twenty commits.

@@ -17,9 +17,10 @@ WAREHOUSE = "warehouse"
 REGISTRY = "warehouse/_registry"
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    root = tmp_path / "shop"
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Applied, with one step done. Copy it; don't change it."""
+    root = tmp_path_factory.mktemp("ran") / "shop"
     write_project(root)
     open_project(root).apply()
     feed(root, "left", "1", {"id": 1})
@@ -27,6 +28,11 @@ def shop(tmp_path: Path) -> Path:
     # What is known of the files now is in the cache: the next plan compiles nothing.
     assert open_project(root).plan().changes_nothing
     return root
+
+
+@pytest.fixture
+def shop(ran: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(ran, tmp_path / "shop"))
 
 
 def all_are_gone(shop: Path) -> None:

@@ -257,8 +257,6 @@ BROUGHT_BACK: dict[str, Callable[[Outputs], None]] = {
 NEW_BY_THE_FILES = {("taken out", "apply")}
 CELLS = [(happened, back) for happened in HAPPENED for back in BROUGHT_BACK if (happened, back) not in NEW_BY_THE_FILES]
 KEPT = (
-    ("moved", "restore"),
-    ("moved", "restore both ways"),
     ("moved there and back", "restore and apply"),
     ("renamed and moved", "restore"),
     ("moved while it lagged", "restore"),

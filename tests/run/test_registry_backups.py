@@ -16,15 +16,21 @@ from tests.shops.recorded import PROGRAM, feed, head_of, open_project, rows_of, 
 REGISTRY = "warehouse/_registry"
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    root = tmp_path / "shop"
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Applied, with one step done and a checkpoint of it. Copy it; don't change it."""
+    root = tmp_path_factory.mktemp("ran") / "shop"
     write_project(root)
     open_project(root).apply()
     feed(root, "left", "1", {"id": 1})
     open_project(root).run_once()
     open_project(root).checkpoint("good")
     return root
+
+
+@pytest.fixture
+def shop(ran: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(ran, tmp_path / "shop"))
 
 
 def back_up(shop: Path) -> None:

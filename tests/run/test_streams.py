@@ -14,6 +14,7 @@ from reconciler.engine.protocol import Engine
 from reconciler.engine.spark.held_rows import MOST_ROWS
 from reconciler.run.step_words import describe_step_result
 from reconciler.service.project import Project
+from tests.cells import mostly_slow
 from tests.docs.test_streams_page import files_of
 from tests.streams.pond import (
     BATCHES,
@@ -241,7 +242,7 @@ def test_a_stream_goes_on_where_what_assigns_its_event_time_is_renamed(
     assert hourly(root) == sorted([*HOURLY, ("c", "14:00", 1, 1, "on_time")])
 
 
-@pytest.mark.parametrize("folder", ["plain", "of {a,b}"])
+@pytest.mark.parametrize("folder", mostly_slow(["plain", "of {a,b}"], "plain"))
 def test_many_rows_are_added_wherever_they_stand(folder: str, tmp_path: Path, spark_engine: Engine) -> None:
     """So many that Spark reads their files, whose paths it may take for patterns."""
     root = tmp_path / folder

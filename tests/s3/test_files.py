@@ -38,6 +38,8 @@ for line in sys.stdin:
 LETTERS = sha256(b"reconcile/emit/shop/v.lake/1").hexdigest()[:8]
 
 
+# In every run tests/engine/test_emit_settling.py shows it on Spark, over a store that is a folder.
+@pytest.mark.slow
 @pytest.mark.spark
 def test_who_comes_late_leaves_what_counts_and_takes_its_own_away(tmp_path: Path, bucket: Bucket) -> None:
     install(lambda line: None, s3=True)

@@ -17,6 +17,7 @@ from reconciler.base.errors import ReconcileError, RegistryError
 from reconciler.delta.opening import open_table
 from reconciler.engine.spark.setup import install
 from reconciler.environment.target import open_target
+from tests.few_rows import FEW_ROWS
 from tests.s3.server import Bucket
 
 ROOT = Path(__file__).parents[2]
@@ -79,7 +80,8 @@ with Project.open(".") as project:
 def repository(folder: Path, bucket: Bucket) -> Path:
     (folder / "pipelines" / "shop").mkdir(parents=True)
     warehouse = f"s3://{bucket.name}/warehouse"
-    (folder / "reconcile.yaml").write_text(f"environments: {{dev: {{warehouse: '{warehouse}'}}}}\n")
+    environments = {"dev": {"warehouse": warehouse, "spark": FEW_ROWS}}
+    (folder / "reconcile.yaml").write_text(json.dumps({"environments": environments}))
     (folder / "pipelines" / "shop" / "program.sql").write_text(PROGRAM)
     (folder / "pipelines" / "shop" / "pipeline.yaml").write_text(PIPELINE.format(bucket=bucket.name))
     return folder

@@ -39,6 +39,9 @@ class _Asking:
 
     def __init__(self, session: Any) -> None:
         self.jvm = session._jvm
+        self._classes: dict[str, Any] = {}
+        # Each name on the way to it is a question to the JVM.
+        self._class_for_name = self.jvm.java.lang.Class.forName
         self.state = session._jsparkSession.sessionState()
         parse = self.state.sqlParser().parseExpression
         self.arguments = {
@@ -49,9 +52,10 @@ class _Asking:
 
     def all(self) -> Iterator[tuple[str, Registered]]:
         values = self.state.functionRegistry()
+        in_values = set()
         for name, identifier in self._names(values):
+            in_values.add(name)
             yield name, self._of_values(values, identifier)
-        in_values = {name for name, _ in self._names(values)}
         for name, _ in self._names(self.state.tableFunctionRegistry()):
             if name not in in_values:
                 yield name, Registered(FunctionKind.TABLE, False)
@@ -74,7 +78,9 @@ class _Asking:
         return Registered(kind, is_chance or any(map(self._varies, built)))
 
     def _class(self, name: str) -> Any:
-        return self.jvm.java.lang.Class.forName(name)
+        if name not in self._classes:
+            self._classes[name] = self._class_for_name(name)
+        return self._classes[name]
 
     def _built(self, registry: Any, identifier: Any) -> Iterator[Any]:
         """The calls that Spark builds of the fewest arguments: one, and one with an argument more if it takes that."""

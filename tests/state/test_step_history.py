@@ -2,9 +2,11 @@
 
 import json
 import shutil
+import threading
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,7 @@ from reconciler.testing.crashes import Crash, crash_at
 from reconciler.testing.memory import MemoryRegistry
 from tests.shops.recorded import (
     PROGRAM,
+    STORED,
     feed,
     head_of,
     ingestions,
@@ -30,11 +33,18 @@ from tests.shops.recorded import (
 )
 
 
+@pytest.fixture(scope="module")
+def applied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Applied, with no step. Copy it; don't change it."""
+    root = tmp_path_factory.mktemp("applied")
+    write_project(root)
+    open_project(root).apply()
+    return root
+
+
 @pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    write_project(tmp_path)
-    open_project(tmp_path).apply()
-    return tmp_path
+def shop(applied: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(applied, tmp_path, dirs_exist_ok=True))
 
 
 def ids(root: Path, step: int | None, relation: str = "a") -> list[int]:
@@ -58,6 +68,42 @@ def test_relations_that_are_read_together_are_of_one_step(shop: Path) -> None:
     assert found.step == 1
     assert [len(found.relations[name].rows) for name in ("a", "b")] == [1, 0]
     assert found.relations["over_a"].rows == open_project(shop).read_step(["over_a"]).relations["over_a"].rows
+
+
+def test_relations_that_are_read_together_while_steps_pass_are_of_one_step(shop: Path) -> None:
+    over, failures = threading.Event(), list[BaseException]()
+
+    def work() -> None:
+        try:
+            for number in range(8):
+                feed(shop, "left", str(number), {"id": number})
+                feed(shop, "right", str(number), {"id": number, "note": "x"})
+                open_project(shop).run_once()
+        except BaseException as error:
+            failures.append(error)
+            raise
+        finally:
+            over.set()
+
+    def read(step: int | None = None) -> tuple[int, dict[str, list[tuple[Any, ...]]]]:
+        found = open_project(shop).read_step(list(STORED), step)
+        return found.step, {name: sorted(one.rows, key=repr) for name, one in found.relations.items()}
+
+    writer = threading.Thread(target=work)
+    writer.start()
+    seen = []
+    while not over.is_set():
+        seen.append(read())
+    writer.join()
+
+    assert failures == []
+    steps = [step for step, _ in seen]
+    assert steps == sorted(steps)
+    assert len(set(steps)) >= 3, "steps passed meanwhile"
+    # What a view holds here is a row for all that it read, so that no two steps give the same.
+    later = {step: read(step)[1] for step in set(steps)}
+    assert [step for step, found in seen if found != later[step]] == []
+    assert len({repr(found) for found in later.values()}) == len(later)
 
 
 def test_an_answer_says_its_step_and_is_given_by_the_program_of_that_step(shop: Path) -> None:

@@ -40,9 +40,7 @@ QUICK = (
     AggregateOverWindow("readings", KEYS, Session(4), AGGREGATES, EARLY_AND_LATE, Accumulation.DISCARDING, 7),
     AggregateOverWindow("readings", KEYS, Count(3), AGGREGATES, CountTrigger(2), Accumulation.DISCARDING, expiry=12),
     AggregateOverWindow("readings", KEYS, Hopping(10, 4), IN_ANY_ORDER, EARLY_AND_LATE, allowed_lateness=7),
-    AggregateOverWindow("readings", KEYS, Tumbling(10), IN_ANY_ORDER, AfterWatermark(), allowed_lateness=7),
     AggregateOverWindow("readings", KEYS, Session(4), IN_ANY_ORDER, AfterWatermark(), allowed_lateness=7),
-    OuterCachingJoin("readings", "alarms", KEYS, 0, Matches.ALL),
     OuterCachingJoin("readings", "alarms", KEYS, 6, Matches.LATEST),
     *(of for of in by_key() if not isinstance(of, OuterCachingJoin)),
 )
@@ -50,7 +48,6 @@ QUICK_CASES = (
     "hopping_early_lateness_discarding",
     "running_hot_readings_per_day",
     "session_early_and_late_lateness_discarding",
-    "tumbling_late_lateness_discarding",
     "tumbling_window_close_no_lateness_accumulating",
 )
 ALL = [*by_key(), *over_windows()]
@@ -94,7 +91,8 @@ def require_same_rows(found: list[tuple[Any, ...]], wanted: list[tuple[Any, ...]
         raise AssertionError(f"{what}\nmissing {sorted(missing, key=repr)[:5]}\ntoo much {sorted(more, key=repr)[:5]}")
 
 
-@pytest.mark.parametrize("of", QUICK, ids=str)
+# Windows that hop are those of a case below, in every run.
+@pytest.mark.parametrize("of", mostly_slow(QUICK, *(of for place, of in enumerate(QUICK) if place != 1)), ids=str)
 def test_some_random_histories(session: Any, of: Stateful) -> None:
     assert require_no_difference(session, of, seed=2, histories=80, steps=3) > 0
 

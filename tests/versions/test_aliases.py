@@ -1,6 +1,7 @@
 """Aliases of versions: moved in one piece, by several at once, over renames; what can be none."""
 
 import json
+import shutil
 import threading
 from pathlib import Path
 
@@ -27,11 +28,19 @@ def apply(root: Path, program: str, more: str = "") -> Pipeline:
     return pipeline
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Pipeline:
+@pytest.fixture(scope="module")
+def applied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A view of three versions. Copy it; don't change it."""
+    root = tmp_path_factory.mktemp("applied")
     for expression in ("x", "x + 1", "x + 2"):
-        shop = apply(tmp_path, TABLE + VIEW.format(expression))
-    return shop
+        apply(root, TABLE + VIEW.format(expression))
+    return root
+
+
+@pytest.fixture
+def shop(applied: Path, tmp_path: Path) -> Pipeline:
+    shutil.copytree(applied, tmp_path, dirs_exist_ok=True)
+    return Project.open(tmp_path, engine=RecordingEngine(DeltaWriter())).pipeline("shop")
 
 
 def found(shop: Pipeline, name: str = "v") -> FoundObject:

@@ -66,10 +66,12 @@ def share(root: Path, warehouse: str) -> None:
 
 
 def test_every_definition_that_landed_is_one_version(tmp_path: Path) -> None:
-    every_definition_that_landed_is_one_version(tmp_path, str(tmp_path / "shared" / "warehouse"), 0.02)
+    every_definition_that_landed_is_one_version(tmp_path, str(tmp_path / "shared" / "warehouse"), 0.02, processes=5)
 
 
-def every_definition_that_landed_is_one_version(tmp_path: Path, warehouse: str, pause: float) -> None:
+def every_definition_that_landed_is_one_version(
+    tmp_path: Path, warehouse: str, pause: float, processes: int = PROCESSES
+) -> None:
     """Have the processes apply, and look at what they leave. They have the environment of this one; who was refused waits
     for `pause` seconds."""
     shared, first = tmp_path / "shared", tmp_path / "first"
@@ -86,11 +88,11 @@ def every_definition_that_landed_is_one_version(tmp_path: Path, warehouse: str, 
             stderr=subprocess.PIPE,
             text=True,
         )
-        for number in range(PROCESSES)
+        for number in range(processes)
     ]
     try:
         deadline = time.monotonic() + DEADLINE_SECONDS
-        while len(list(shared.glob("ready*"))) < PROCESSES:
+        while len(list(shared.glob("ready*"))) < processes:
             assert time.monotonic() < deadline
             assert all(process.poll() is None for process in started), [process.communicate() for process in started]
             time.sleep(0.05)

@@ -112,7 +112,7 @@ def require_the_same_plans(pair: Pair, of_shop: str) -> None:
     pair.apply("last")
 
 
-@pytest.mark.parametrize("evolution", ["evolve", "clear"])
+@pytest.mark.parametrize("evolution", mostly_slow(["evolve", "clear"], "evolve"))
 def test_columns_that_trade_names_reach_who_reads_a_view_of_them(tmp_path: Path, evolution: str) -> None:
     pair = three_pipelines(tmp_path)
     write(pair, "shop", TRADED, TRADE, evolution)
@@ -141,7 +141,8 @@ SEQUENCES: dict[str, list[tuple[str, tuple[str, ...]]]] = {
 }
 
 
-@pytest.mark.parametrize("name", SEQUENCES)
+# What begins as another one of them is slow.
+@pytest.mark.parametrize("name", mostly_slow(list(SEQUENCES), *(name for name in SEQUENCES if name != "trade, then forget")))
 def test_the_plan_of_a_reader_is_the_one_after_what_it_reads_is_applied(tmp_path: Path, name: str) -> None:
     pair = three_pipelines(tmp_path)
     for program, moved in SEQUENCES[name]:
@@ -151,12 +152,12 @@ def test_the_plan_of_a_reader_is_the_one_after_what_it_reads_is_applied(tmp_path
         assert {one: plan(pair, one) for one in before} == before, (program, moved)
 
 
-@pytest.mark.parametrize("seed", mostly_slow(range(12), 0))
-def test_random_changes_are_planned_as_they_are_applied(tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "number"), mostly_slow([(0, 4), *((seed, 6) for seed in range(12))], (0, 4)))
+def test_random_changes_are_planned_as_they_are_applied(tmp_path: Path, seed: int, number: int) -> None:
     pair = three_pipelines(tmp_path)
     random = Random(seed)
     compared = 0
-    for _, (program, moved, evolution) in zip(range(6), changes(random), strict=False):
+    for _, (program, moved, evolution) in zip(range(number), changes(random), strict=False):
         write(pair, "shop", program, moved, evolution)
         text = f"{program}\n{moved} {evolution}"
         before = {name: plan(pair, name) for name in ("reader", "last")}

@@ -8,6 +8,7 @@ import pytest
 from reconciler.apply.planning import plan_pipeline
 from reconciler.plan.model import Plan
 from reconciler.plan.operations.bootstrap_view import BootstrapView
+from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.two_pipelines import YAML, Pair, RefusingEngine
 
@@ -54,8 +55,13 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("forgotten", [False, True], ids=["moved stays", "moved goes"])
-@pytest.mark.parametrize("way", sorted(WAYS))
+# Where what moved goes from the files, it stayed there before.
+FORGOTTEN = [(way, forgotten) for way in sorted(WAYS) for forgotten in (False, True)]
+
+
+@pytest.mark.parametrize(
+    ("way", "forgotten"), mostly_slow(FORGOTTEN, (sorted(WAYS)[0], False), *((way, True) for way in sorted(WAYS)))
+)
 def test_who_reads_a_name_that_another_table_took_is_told(pair: Moving, way: str, forgotten: bool) -> None:
     first, between, last, reader = WAYS[way]
     pair.bring(first)

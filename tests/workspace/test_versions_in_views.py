@@ -10,7 +10,8 @@ from reconciler.base.errors import EngineError
 from reconciler.plan.text_form import render_text
 from reconciler.project.program.model import Program
 from reconciler.state.step_history import read_step
-from tests.shops.two_pipelines import SALES, Pair, two_pipelines
+from tests.engine.delta_writer import DeltaWriter
+from tests.shops.two_pipelines import SALES, Pair, RefusingEngine, two_pipelines
 from tests.workspace.test_reading_pipelines import CENTS, applied_program, planned
 
 OWN = (
@@ -31,14 +32,21 @@ def allow(pair: Pair, name: str, more: str = "") -> None:
     yaml.write_text(yaml.read_text() + "  versions: {reads: true}\n" + more)
 
 
-@pytest.fixture
-def pair(tmp_path: Path) -> Pair:
-    """Sales with a step of rows, and a grades that reads nothing of it."""
-    found = two_pipelines(tmp_path)
+@pytest.fixture(scope="module")
+def applied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sales with a step of rows, and a grades that reads nothing of it. Copy it; don't change it."""
+    root = tmp_path_factory.mktemp("applied")
+    found = two_pipelines(root)
     found.write("grades", "CREATE TABLE limits (customer STRING, least INT);")
     found.apply("sales", "grades")
     found.sell((1, "Ada", 30))
-    return found
+    return root
+
+
+@pytest.fixture
+def pair(applied: Path, tmp_path: Path) -> Pair:
+    shutil.copytree(applied, tmp_path, dirs_exist_ok=True)
+    return Pair(tmp_path, RefusingEngine(DeltaWriter()))
 
 
 def versions_read(program: Program) -> list[tuple[str, str, int | None]]:

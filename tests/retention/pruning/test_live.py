@@ -195,7 +195,7 @@ def test_what_can_not_be_removed_is_told_once_and_the_run_goes_on(shop: Shop) ->
     assert shop.prune().is_empty
 
 
-@pytest.mark.parametrize("seed", mostly_slow(tuple(range(12)), 1, 2))
+@pytest.mark.parametrize("seed", mostly_slow(tuple(range(12)), 1))
 def test_what_is_kept_can_be_read_and_restored(tmp_path: Path, seed: int) -> None:
     """Of a past by chance: each version with an alias, each step that stays, and each checkpoint that somebody named."""
     chance = random.Random(seed)
