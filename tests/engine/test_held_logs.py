@@ -28,7 +28,7 @@ _came = st.lists(st.tuples(_texts, st.one_of(st.none(), st.integers(0, 2))), max
 
 CAME = StoredSource("came", "", 0)
 ONE = (("left",),)
-KEYS = (ONE, (("left",), ("number",)), (("left", "right"),), (("number",),))
+KEYS = (ONE, (("left",), ("number",)), (("left", "right"),), (("number",),), (("left", "number"), ("right",)))
 
 
 def schema() -> JsonObject:

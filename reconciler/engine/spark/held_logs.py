@@ -186,14 +186,18 @@ def _both(values: "pa.Array | None", more: Any) -> "pa.Array | None":
     """All of these values, and those of rows that are due."""
     import pyarrow as pa
 
-    return None if values is None or more.type != values.type else _joined([pa.chunked_array([values]), more])
+    return (
+        None if values is None or more is None or more.type != values.type else _joined([pa.chunked_array([values]), more])
+    )
 
 
 def _key(rows: "pa.Table", columns: Sequence[str]) -> Any:
-    """A key of few rows: the first of these columns that is not NULL."""
+    """A key of few rows: the first of these columns that is not NULL; None where they are of several types."""
     from pyarrow import compute
 
     found = [rows.column(name) for name in columns]
+    if len({_type(one) for one in found}) > 1:
+        return None
     return found[0] if len(found) == 1 else compute.coalesce(*found)
 
 
