@@ -74,6 +74,11 @@ class StreamOnSpark:
         self._segments: list[list[Any]] = []
         self._chance = Random(repr(of))
         self._schema: Any = None
+        self._is_changed = False
+
+    def go_on_as(self, of: Stateful) -> None:
+        """With another definition, which takes on what is remembered."""
+        self._of, self._is_changed = of, True
 
     def step(self, inputs: Sequence[Sequence[Row]], step: int, before: int | None, after: int | None) -> StepOnSpark:
         """One step, with the rows that each input got."""
@@ -81,7 +86,8 @@ class StreamOnSpark:
             give(self._session, name, rows, self._columns)
         moment = Moment(step, *(NO_WATERMARK if mark is None else str(mark) for mark in (before, after)))
         together = 0 if step == 1 else self._chance.choice((0, 0, 1, len(self._segments)))
-        is_rewritten = step > 1 and self._chance.random() < 0.1
+        is_rewritten = step > 1 and (self._chance.random() < 0.1 or self._is_changed)
+        self._is_changed = False
         log = None
         if step > 1:
             self._show(_LOG, self._segments)

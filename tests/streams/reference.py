@@ -111,6 +111,14 @@ def machine(of: Stateful) -> Machine:
             return Following(of)
 
 
+def going_on(before: Machine, of: Stateful) -> Machine:
+    """What goes on with another definition from what a machine remembers."""
+    after = machine(of)
+    for name in {"seen", "panes", "kept", "cached", "came"} & vars(before).keys():
+        setattr(after, name, getattr(before, name))
+    return after
+
+
 def in_order(rows: Iterable[Row]) -> list[Row]:
     """Rows of one step: by event time, then by all columns in turn, nothing first."""
     return sorted(rows, key=lambda row: (_ordered(row["ts"]), *map(_ordered, row.values())))
@@ -138,7 +146,7 @@ class _Pane:
 
     rows: list[Row] = field(default_factory=list)
     unfired: list[Row] = field(default_factory=list)
-    counts: dict[str, int] = field(default_factory=lambda: {"early": 0, "late": 0, "count": 0})
+    counts: dict[str, int] = field(default_factory=lambda: {"early": 0, "late": 0, "count": 0, "close": 0})
 
 
 class TimeWindows:
@@ -188,10 +196,9 @@ class TimeWindows:
         pane.rows.append(row)
         pane.unfired.append(row)
         phase, every = _phase(self.of, comes_late)
-        if every is not None:
-            pane.counts[phase] += 1
-            if pane.counts[phase] % every == 0:
-                self.fire(key, end, pane, phase, given)
+        pane.counts[phase] += 1
+        if every is not None and pane.counts[phase] % every == 0:
+            self.fire(key, end, pane, phase, given)
 
     def fire(self, key: Key, end: int, pane: _Pane, why: str, given: Given) -> None:
         rows = pane.rows if self.of.accumulation is Accumulation.ACCUMULATING else pane.unfired

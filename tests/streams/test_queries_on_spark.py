@@ -5,12 +5,15 @@ more than 10,000, of all transformations.
 """
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
 
+from reconciler.diff.streams import goes_on
 from reconciler.engine.protocol import Engine
+from reconciler.project.program.model import Stream
 from reconciler.streams.model import (
     Accumulation,
     AfterWatermark,
@@ -21,6 +24,7 @@ from reconciler.streams.model import (
     Matches,
     OuterCachingJoin,
     Session,
+    Sort,
     Stateful,
     Tumbling,
     Window,
@@ -29,9 +33,9 @@ from reconciler.streams.model import (
 from tests.cells import mostly_slow
 from tests.engine.engines import session_of
 from tests.streams import golden
-from tests.streams.histories import AGGREGATES, IN_ANY_ORDER, KEYS, by_key, over_windows, random_steps
-from tests.streams.on_spark import StreamOnSpark, definition_on_spark, quiet_session
-from tests.streams.reference import Machine, Row, Sessions, TimeWindows, machine
+from tests.streams.histories import AGGREGATES, IN_ANY_ORDER, KEYS, LATENESS, by_key, over_windows, random_steps
+from tests.streams.on_spark import StreamOnSpark, definition_on_spark, inputs_for, quiet_session
+from tests.streams.reference import Machine, Row, Sessions, TimeWindows, going_on, machine
 
 EARLY_AND_LATE = AfterWatermark(early=CountTrigger(3), late=CountTrigger(2))
 QUICK = (
@@ -74,6 +78,46 @@ def require_no_difference(session: Any, of: Stateful, seed: int, histories: int,
         types, before = found.types, after
         number += len(found.rows)
     return number
+
+
+def changes() -> list[tuple[Stateful, Stateful]]:
+    """Definitions, and others that go on with what those remember."""
+    found: list[tuple[Stateful, Stateful]] = []
+    for of in by_key():
+        if not isinstance(of, Sort | AggregateOverWindow):
+            found += [(of, replace(of, expiry=expiry)) for expiry in (of.expiry - 5, of.expiry + 7) if expiry >= 0]
+    counts = [AfterWatermark(), AfterWatermark(CountTrigger(2)), AfterWatermark(CountTrigger(3), CountTrigger(1))]
+    windows = [
+        AggregateOverWindow("readings", KEYS, window, aggregates, applied, allowed_lateness=LATENESS)
+        for window in (Tumbling(10), Hopping(10, 4))
+        for aggregates in (AGGREGATES, IN_ANY_ORDER)
+        for applied in counts
+    ]
+    found += [(of, replace(of, trigger=other)) for of in windows for other in counts if other != of.trigger]
+    counted = AggregateOverWindow("readings", KEYS, Count(3), AGGREGATES, CountTrigger(2), expiry=12)
+    return [*found, (counted, replace(counted, expiry=5))]
+
+
+CHANGES = changes()
+JOIN = OuterCachingJoin("readings", "alarms", KEYS, 6, Matches.ALL)
+
+
+@pytest.mark.parametrize(("applied", "desired"), mostly_slow(CHANGES, (JOIN, replace(JOIN, expiry=13))), ids=str)
+def test_definitions_that_go_on(session: Any, applied: Stateful, desired: Stateful) -> None:
+    """Half of the steps with one definition, the others with another one, and what the first one remembers."""
+    assert goes_on(*(Stream(of, inputs_for(of), (), (), "event_time", True) for of in (applied, desired)))
+    given = random_steps(applied, 5, 60, 6)
+    expected, before, stream = machine(applied), None, StreamOnSpark(session, applied)
+    for step, (rows, after) in enumerate(zip(given.rows, given.watermarks, strict=True), 1):
+        if step == 4:
+            expected = going_on(expected, desired)
+            stream.go_on_as(desired)
+        found, wanted = stream.step(rows, step, before, after), expected.step(rows, before, after)
+        what = f"step {step}, watermark {before} -> {after}"
+        require_same_rows(found.rows, wanted.rows, what)
+        assert found.late == wanted.late, what
+        assert found.remembered == remembered_of(desired, expected), what
+        before = after
 
 
 def remembered_of(of: Stateful, expected: Machine) -> int:

@@ -6,7 +6,8 @@
   (The seed drops an entry when the watermark is its event time and the expiry. There a watermark says that the rows of its
   own time have come, too; here they may still come in time, and have to find what they are near enough to.)
 - A pair is given when the later of its rows comes: in a later step, or later in the order of the step, where of rows of
-  equal event time those of the left input come before those of the right.
+  equal event time those of the left input come before those of the right. So a longer expiry makes no pairs of rows that are
+  both cached when it begins.
 - `all`: a row is joined with each cached row of the other side that is near enough. `latest`: with one of those that came
   before it, which has the latest event time; of several, the one that came last.
 - A row that was in no pair is given when it leaves the cache at the end of a step, with NULL for the other side.
@@ -120,21 +121,29 @@ class _Join:
         return listed([_SIDE, _STEP, *self.columns, *self.keys, TIME])
 
     def _near(self) -> str:
-        """The nearest rows of each side, before and after each row."""
+        """The nearest rows of each side, before and after each row: of those that came, and of all."""
         windows = [(f"{TIME} RANGE", "MAX", "before"), (f"{TIME} DESC RANGE", "MIN", "after")]
+        taken = [("", f"{_SIDE} = "), *([("new_", f"{NEW} AND {_SIDE} = ")] if self.known else ())]
         times = [
-            f"{function}(CASE WHEN {_SIDE} = {literal(side)} THEN {TIME} END) OVER ({partition(self.keys)} ORDER BY {order} "
-            f"BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS `__{side}_{where}`"
+            f"{function}(CASE WHEN {which}{literal(side)} THEN {TIME} END) OVER ({partition(self.keys)} ORDER BY {order} "
+            f"BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS `__{rows}{side}_{where}`"
             for order, function, where in windows
+            for rows, which in taken
             for side in _SIDES
         ]
-        return f"SELECT {self._names()}, {listed([_MATCHED, _JOINS, *times])}\nFROM `__cached`"
+        return f"SELECT {self._names()}, {listed([_MATCHED, _JOINS, NEW, *times])}\nFROM `__cached`"
 
     def _seen_near(self) -> str:
-        def found(side: str) -> str:
-            return f"{TIME} - `__{side}_before` <= {self.expiry} OR `__{side}_after` - {TIME} <= {self.expiry}"
+        """A cached row is in no pair with a cached one, however near: where the expiry was shorter before, they may have
+        been too far apart for it."""
 
-        near = f"COALESCE(CASE WHEN {_LEFT} THEN {found('right')} ELSE {found('left')} END, FALSE)"
+        def found(rows: str) -> str:
+            return f"{TIME} - `__{rows}_before` <= {self.expiry} OR `__{rows}_after` - {TIME} <= {self.expiry}"
+
+        cases = [f"WHEN {NEW} AND {_LEFT} THEN {found('right')}", f"WHEN {NEW} THEN {found('left')}"]
+        if self.known:
+            cases += [f"WHEN {_LEFT} THEN {found('new_right')}", f"ELSE {found('new_left')}"]
+        near = f"COALESCE(CASE {' '.join(cases)} END, FALSE)"
         return f"SELECT {self._names()}, {_MATCHED} OR {_JOINS} AND {near} AS {_MATCHED}\nFROM `__near`"
 
     def _chosen(self) -> list[tuple[str, str]]:
