@@ -111,7 +111,11 @@ def placement(root: Path, relation: str) -> Placement:
 
 def rows(root: Path, relation: str) -> list[tuple[Any, ...]]:
     """What another reader of Delta finds of a relation as it is published, as a sorted multiset."""
-    stands = placement(root, relation)
+    return contents_of(root, placement(root, relation))
+
+
+def contents_of(root: Path, stands: Placement) -> list[tuple[Any, ...]]:
+    """What another reader of Delta finds there, as a sorted multiset."""
     found = DeltaWriter().read(str(root / "warehouse" / stands.location), stands.version)
     return sorted(found.rows, key=repr)
 
