@@ -47,6 +47,7 @@ from reconciler.environment.locations import with_absolute_location, with_root
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.apply_effects import remove, staging_folder
+from reconciler.materialize.late_letters import add_letters
 from reconciler.materialize.late_rows import as_stored, greatest_after, greatest_of_table
 from reconciler.materialize.stream_steps import Places, go_on
 from reconciler.materialize.view_builds import view_build
@@ -326,7 +327,8 @@ class StepEffects:
         """A stream goes on: it gives rows beside those that it gave before."""
         view, placement, step = self._program.views[key], self.placements[key], self._intent.step
         location = join_location(self._target.warehouse, placement.location)
-        places = Places(location, self._place(self._before), self._place(self.placements), self._added)
+        letters = dead_letters_location(self._target, self._program.name)
+        places = Places(location, self._place(self._before), self._place(self.placements), self._added, letters)
         self._boundary(f"view:{BEFORE}")
         self._check()
         started = self._clock()
@@ -340,6 +342,9 @@ class StepEffects:
         self.placements[key] = replace(placement, state=done.state, failed_calls=built.failed_calls)
         if late:
             self.late[view.name] = late
+        if done.letters is not None:
+            add_letters(letters, done.letters, view.name, step)
+            self._boundary(f"letters:{EFFECTED}")
         if built.without_spark:
             self.without_spark.add(view.name)
         if built.failed_calls:

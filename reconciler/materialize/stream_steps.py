@@ -33,6 +33,7 @@ from reconciler.engine.protocol import (
     StoredSource,
     ViewBuild,
 )
+from reconciler.materialize.late_letters import letters_query
 from reconciler.project.program.model import Clock, Program, Stream, View
 from reconciler.query.reading import Place, functions_for, sources_for
 from reconciler.registry.placements import FormerState, StateSegment, StreamState
@@ -63,24 +64,27 @@ Ranges: TypeAlias = Mapping[str, Sequence[tuple[int, int]]]
 @dataclass(frozen=True, slots=True)
 class Places:
     """Where a step of a stream reads: its own folder, the relations as they stood before the step and as they stand now, and
-    what came to them."""
+    what came to them. `letters`: where the pipeline's dead letters are."""
 
     location: str
     before: Place
     now: Place
     came: Ranges
+    letters: str
 
 
 @dataclass(frozen=True, slots=True)
 class StreamStep:
     """What one step of a stream gave: the rows in the staging folder `folder` (`output` is their build), what it remembers,
-    and how many rows came too late. `lost`: what it remembered was gone, and was computed from the rows that there were."""
+    and how many rows came too late; `letters` is the folder below the dead letters in which these are staged (None: they
+    are not kept). `lost`: what it remembered was gone, and was computed from the rows that there were."""
 
     folder: str
     output: ViewBuild
     built: Built
     state: StreamState
     late: int
+    letters: str | None
     lost: bool
 
 
@@ -114,7 +118,12 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
     built = engine.build_view(output)
     with_last = (*sources, LogSource(LAST, locations[len(stay) :])) if log.last is not None else sources
     state = engine.build_view(work.build(queries.state, with_last, join_location(places.location, kept)))
-    late = work.count(queries.late, sources) if work.may_be_late(times, passed) else 0
+    late = work.count(queries.late.count, sources) if work.may_be_late(times, passed) else 0
+    letters = None
+    if late and work.stream.keeps_late:
+        letters = staging_folder(program.name, "late", str(step), view.name)
+        query = letters_query(view.name, step, queries.late.rows, _literal(passed))
+        engine.build_view(work.build(query, sources, join_location(places.letters, letters)))
     remembered = StreamState(
         kept,
         step,
@@ -127,7 +136,7 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
         work.form,
         stay,
     )
-    return StreamStep(folder, output, built, remembered, late, lost)
+    return StreamStep(folder, output, built, remembered, late, letters, lost)
 
 
 def _kept(segments: Sequence[StateSegment]) -> tuple[StateSegment, ...]:

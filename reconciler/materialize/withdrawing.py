@@ -14,6 +14,7 @@ An intent stays marked until all this is done, so that whoever comes next finish
 """
 
 import uuid
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -54,6 +55,11 @@ def view_transaction(step: int) -> Transaction:
     return Transaction(STEP_TRANSACTION, step)
 
 
+def late_rows_transaction(stream: str, step: int) -> Transaction:
+    """What marks the dead letters of a stream: rows that came too late for it in a step."""
+    return dead_letters_of(Transaction(f"{STEP_TRANSACTION}/stream/{fold(stream)}", step))
+
+
 def transactions_of(program: Program, intent: Intent) -> dict[str, tuple[Transaction, ...]]:
     """Of every relation (folded) that a step may write, the transactions that it may write there."""
     if isinstance(intent.work, RestoreCheckpoint):
@@ -85,7 +91,8 @@ def put_step_back(target: Target, stored: Stored[Head], program: Program, bounda
     is_others = intent.taken_over or intent.writer != this_writer()
     # A request to S3 that failed may still be done there, later: then our own writer is one that comes back.
     is_fenced = is_others or is_on_s3(target.warehouse)
-    for key, transactions in transactions_of(program, intent).items():
+    written = transactions_of(program, intent)
+    for key, transactions in written.items():
         if key in placements:
             location = join_location(target.warehouse, placements[key].location)
             put_back(location, placements[key].version, transactions if is_fenced else ())
@@ -93,8 +100,9 @@ def put_step_back(target: Target, stored: Stored[Head], program: Program, bounda
             # What a restore made where nothing was.
             assert isinstance(intent.work, RestoreCheckpoint)
             remove_written(join_location(target.warehouse, intent.work.restored[key].location), transactions[0])
-    if intent.ingests:
-        _take_out_dead_letters(dead_letters_location(target, head.pipeline), intent, is_fenced)
+    letters = _dead_letters_of(program, intent, written)
+    if letters:
+        _take_out_dead_letters(dead_letters_location(target, head.pipeline), intent.step, letters if is_fenced else ())
     boundary(f"withdrawal:{EFFECTED}")
     if isinstance(intent.work, RestoreCheckpoint):
         record_restore_taken_back(target.registry, head.pipeline, intent.work)
@@ -103,10 +111,18 @@ def put_step_back(target: Target, stored: Stored[Head], program: Program, bounda
     return target.registry.replace_head(stored.token, closed, str(uuid.uuid4()))
 
 
-def _take_out_dead_letters(location: str, intent: Intent, is_fenced: bool) -> None:
-    marks = [dead_letters_of(ingest_transaction(one.connector, intent.step)) for one in intent.ingests]
-    if is_fenced:
+def _dead_letters_of(program: Program, intent: Intent, written: Collection[str]) -> list[Transaction]:
+    """The transactions of all dead letters that a step may have written."""
+    streams = [view for key, view in program.views.items() if key in written and view.stream is not None]
+    return [
+        *(dead_letters_of(ingest_transaction(one.connector, intent.step)) for one in intent.ingests),
+        *(late_rows_transaction(one.name, intent.step) for one in streams if one.stream and one.stream.keeps_late),
+    ]
+
+
+def _take_out_dead_letters(location: str, step: int, fenced: Sequence[Transaction]) -> None:
+    if fenced:
         # Made if need be: where there is no table, nothing would stop its first writer.
         with suppress(RegistryConflict):
-            create_table(location, DEAD_LETTER_COLUMNS, view_transaction(intent.step))
-    take_out_rows(location, f"step = {intent.step}", marks if is_fenced else ())
+            create_table(location, DEAD_LETTER_COLUMNS, view_transaction(step))
+    take_out_rows(location, f"step = {step}", fenced)

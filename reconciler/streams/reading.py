@@ -57,6 +57,8 @@ EVENT_TIME: Final = "event_time"
 """What a column of event time is called that is not the input's own, where no other name is said."""
 AFTER_WATERMARK: Final = "after_watermark"
 WINDOW_CLOSE: Final = "window_close"
+DROPPED: Final = "drop"
+_LATE_ROWS: Final = "late_rows"
 _NAMED: Final = ("aggregates", "columns")
 
 _UNITS: Final = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
@@ -74,6 +76,12 @@ def read_transformation(definition: JsonObject) -> Transformation:
     return _READERS[kind](_mapping(settings))
 
 
+def keeps_late_rows(definition: JsonObject) -> bool:
+    """Whether the rows that come too late go to the dead letters. It means nothing for what the stream gives."""
+    ((_, settings),) = definition.items()
+    return bool(_mapping(settings).get(_LATE_ROWS, DROPPED) != DROPPED)
+
+
 def normalised(definition: JsonObject) -> JsonObject:
     """A valid definition without what is default anyway, its aggregates and columns as lists. Durations stay as written."""
     ((kind, settings),) = definition.items()
@@ -82,6 +90,8 @@ def normalised(definition: JsonObject) -> JsonObject:
     for (of_kind, key), default in _DEFAULTS.items():
         if of_kind == kind and kept.get(key) == default:
             del kept[key]
+    if kept.get(_LATE_ROWS) == DROPPED:
+        del kept[_LATE_ROWS]
     for key in _NAMED:
         if key in kept:
             kept[key] = [{name: text} for name, text in _named(settings, key)]

@@ -10,15 +10,19 @@ from typing import Any
 import pytest
 
 from reconciler.base.errors import EngineError
+from reconciler.diff.model import Fate
+from reconciler.engine.dead_letters import DEAD_LETTER_FOLDER
 from reconciler.engine.protocol import Engine
 from reconciler.engine.spark.held_rows import MOST_ROWS
 from reconciler.run.step_words import describe_step_result
 from reconciler.service.project import Project
 from tests.cells import mostly_slow
 from tests.docs.test_streams_page import files_of
+from tests.engine.delta_writer import DeltaWriter
 from tests.streams.pond import (
     BATCHES,
     HOURLY,
+    PIPELINE,
     PROGRAM,
     YAML,
     contents,
@@ -254,6 +258,62 @@ def test_many_rows_are_added_wherever_they_stand(folder: str, tmp_path: Path, sp
     put(root, 1, ("a", "12:30", 1))
     open_pond(root, spark_engine).run_once()
     assert hourly(root) == [("a", "10:00", count, count - 1, "on_time")]
+
+
+def letters(root: Path, engine: Engine) -> list[tuple[Any, ...]]:
+    query = "SELECT * FROM dead_letters ORDER BY step, `table`, record"
+    return [tuple(row.values()) for row in open_pond(root, engine).query(query)]
+
+
+def stored_letters(root: Path) -> tuple[tuple[Any, ...], ...]:
+    writer, folder = DeltaWriter(), str(root / "warehouse" / PIPELINE / DEAD_LETTER_FOLDER)
+    return writer.read(folder, writer.latest(folder) or 0).rows
+
+
+def test_late_rows_are_kept_where_that_is_asked_for_and_go_with_their_step(tmp_path: Path, spark_engine: Engine) -> None:
+    kept = YAML.replace("allowed_lateness: 10m", "allowed_lateness: 10m\n        late_rows: dead_letters")
+    write_pond(tmp_path, kept)
+    open_pond(tmp_path, spark_engine).apply()
+    put_batches(tmp_path)
+    put(tmp_path, 5, ("a", "10:59", 1), ("c", "14:30", 2))
+    open_pond(tmp_path, spark_engine).run_once()
+    late = ("hourly", '{"stream":"timed"}')
+    watermarks = {4: "11:29:00", 6: "13:59:00"}
+    found = {4: ("a", "10:50", 7), 6: ("a", "10:59", 1)}
+    wanted = [
+        (
+            step,
+            None,
+            *late,
+            f"X725: the row is late: its event time is 2026-01-01 {at}:00.000000, the watermark was 2026-01-01 "
+            f"{watermarks[step]}.000000",
+            f'{{"device":"{device}","at":"2026-01-01T{at}:00.000Z","temperature":{value}}}',
+        )
+        for step, (device, at, value) in found.items()
+    ]
+    assert letters(tmp_path, spark_engine) == wanted
+
+    # A change of what becomes of them changes nothing else.
+    write_pond(tmp_path, YAML)
+    (change,) = open_pond(tmp_path, spark_engine).plan().diff.relations
+    assert (change.name, change.fate) == ("hourly", Fate.KEPT)
+    write_pond(tmp_path, kept)
+
+    def fail(name: str) -> None:
+        if name == "letters:effected":
+            assert len(stored_letters(tmp_path)) == 3
+            raise EngineError("X700", "no more")
+
+    put(tmp_path, 6, ("b", "09:00", 1))
+    with pytest.raises(EngineError, match="no more"):
+        open_pond(tmp_path, spark_engine).observed(boundary=fail).run_once()
+    assert len(stored_letters(tmp_path)) == 2
+    put(tmp_path, 7, ("b", "09:01", 1))
+    open_pond(tmp_path, spark_engine).run_once()
+    assert [letter[0] for letter in letters(tmp_path, spark_engine)[2:]] == sorted(
+        letter[0] for letter in stored_letters(tmp_path)
+    )[2:]
+    assert len(stored_letters(tmp_path)) == 4
 
 
 def test_a_function_follows_the_rows_of_each_key_from_step_to_step(tmp_path: Path, spark_engine: Engine) -> None:

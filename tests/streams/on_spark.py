@@ -96,7 +96,8 @@ class StreamOnSpark:
         queries = stream_queries(self._of, inputs_for(self._of, self._columns), log, moment)
         output, state = self._session.sql(queries.output), self._session.sql(queries.state)
         given = rows_of(output)
-        ((late,),) = self._session.sql(queries.late).collect()
+        ((late,),) = self._session.sql(queries.late.count).collect()
+        assert self._session.sql(queries.late.rows).count() == late
         # A step may be sure of a value that another one lacks.
         self._schema = StructType([StructField(one.name, one.dataType) for one in state.schema])
         kept = 0 if is_rewritten else len(self._segments) - together

@@ -129,7 +129,7 @@ class Stream:
     """What a stream does (`streams.model`). `inputs` are the relations that it reads, as its SQL knows them; `bases` are the
     keys of the stored relations that give the rows of each, and `clocks` move its watermark together: the least one counts.
     `remembers`: it has state, and a table of its own. `event_time` is the column of its rows that has their event time.
-    `expressions` are those that its author wrote."""
+    `expressions` are those that its author wrote. `keeps_late`: rows that come too late go to the dead letters."""
 
     transformation: "Transformation"
     inputs: "tuple[Input, ...]"
@@ -138,6 +138,7 @@ class Stream:
     event_time: str
     remembers: bool
     expressions: tuple[str, ...] = ()
+    keeps_late: bool = False
 
     def watermark(self, greatest: Mapping[str, int]) -> int | None:
         """The watermark, in microseconds since 1970, where event times came as far as `greatest` says by `Clock.assigned`.

@@ -55,7 +55,7 @@ from reconciler.streams.queries import Input, Moment
 from reconciler.streams.queries.parts import quoted
 from reconciler.streams.queries.running_forms import running_problem
 from reconciler.streams.queries.write import stream_queries
-from reconciler.streams.reading import read_transformation
+from reconciler.streams.reading import keeps_late_rows, read_transformation
 
 NO_QUERY: Final = "SELECT NULL AS not_compiled"
 
@@ -146,7 +146,8 @@ def _compiled(about: "_About", transformation: Transformation, relations: _Relat
         # There is nobody whom it could hold up.
         clocks = (replace(clocks[0], idle_after=None),)
     event_time = stream_queries(transformation, rows, None, Moment(0)).event_time
-    stream = Stream(transformation, rows, bases, clocks, event_time, True, _expressions(transformation))
+    keeps_late = keeps_late_rows(about.declaration.stream or {})
+    stream = Stream(transformation, rows, bases, clocks, event_time, True, _expressions(transformation), keeps_late)
     return _Known(stream, Input(about.name, output_columns(transformation, rows), event_time))
 
 

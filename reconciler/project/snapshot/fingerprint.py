@@ -119,7 +119,7 @@ def stream_content(stream: Stream, spelling: Spelling = Spelling.EVENED_OUT) -> 
 
 def beside_the_names(stream: Stream) -> dict[str, Any]:
     """What a stream does, but for the names and expressions that its query has: when a window fires again, how long late
-    rows are waited for, how long a key is remembered."""
+    rows are waited for, how long a key is remembered, what becomes of rows that come too late."""
     settings = {
         one.name: getattr(stream.transformation, one.name)
         for one in fields(stream.transformation)
@@ -128,6 +128,7 @@ def beside_the_names(stream: Stream) -> dict[str, Any]:
     return {
         "kind": type(stream.transformation).__name__,
         "settings": {name: repr(value) for name, value in settings.items() if name not in _LATER or value is not None},
+        **({"keeps_late": True} if stream.keeps_late else {}),
     }
 
 

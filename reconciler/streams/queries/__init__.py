@@ -55,13 +55,23 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
+class LateQueries:
+    """What says of the rows that came which of them came too late. `count` gives one row with their number (`late`, BIGINT),
+    `rows` each of them: the input that it came by (`__input`), its event time in microseconds (`__time`), and its columns as
+    JSON (`__record`)."""
+
+    count: str
+    rows: str
+
+
+@dataclass(frozen=True, slots=True)
 class StreamQueries:
-    """`output` gives the rows that are emitted, `state` the rows that are remembered, `late` one row with the number of
-    added rows that came too late (`late`, BIGINT). `event_time` is the column of the output that has its event time.
-    `memory` says of the rows of the state which of them a step needs."""
+    """`output` gives the rows that are emitted, `state` the rows that are remembered, `late` those that came too late.
+    `event_time` is the column of the output that has its event time. `memory` says of the rows of the state which of them a
+    step needs."""
 
     output: str
     state: str
-    late: str
+    late: LateQueries
     event_time: str
     memory: Memory

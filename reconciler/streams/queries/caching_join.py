@@ -22,17 +22,19 @@ from typing import Final
 
 from reconciler.base.names import fold
 from reconciler.streams.model import Matches, OuterCachingJoin
-from reconciler.streams.queries import Input, Memory, Moment, StreamQueries
+from reconciler.streams.queries import Input, LateQueries, Memory, Moment, StreamQueries
 from reconciler.streams.queries.parts import (
     EVENT_TIME,
     NEW,
     TIME,
     after,
     keys_in,
+    late_queries,
     listed,
     literal,
     micros,
     names_of,
+    not_within,
     ordering,
     partition,
     query,
@@ -232,10 +234,6 @@ class _Join:
             due=(gone, gone),
         )
 
-    def late(self) -> str:
-        def of(source: Input) -> str:
-            in_time = within(micros(source), self.moment, self.expiry)
-            return f"SELECT 1 AS `__late`\nFROM {quoted(source.name)}\nWHERE NOT COALESCE({in_time}, FALSE)"
-
-        rows = together(of(self.left.source), of(self.right.source))
-        return f"SELECT COUNT(*) AS `late`\nFROM (\n{rows}\n) AS `__late_rows`"
+    def late(self) -> LateQueries:
+        sides = (self.left.source, self.right.source)
+        return late_queries((), *(not_within(source, self.moment, self.expiry) for source in sides))

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from reconciler.streams.queries import Memory, Moment, StreamQueries
+from reconciler.streams.queries import LateQueries, Memory, Moment, StreamQueries
 from reconciler.streams.queries.parts import after, after_parts, before, listed, query, quoted, together
 
 WRITTEN: Final = "__written"
@@ -51,8 +51,10 @@ def log_queries(queries: StreamQueries, state: str, log: Log, moment: Moment) ->
     written = _written(memory, state, moment)
     if log.last is not None and not log.is_rewritten:
         written = _put_together(memory, written, log.last, moment)
+    late = queries.late
     # Only of sessions it needs what is remembered to know which rows are late.
-    late = after_parts(needed, queries.late) if quoted(NEEDED) in queries.late else queries.late
+    if quoted(NEEDED) in late.count:
+        late = LateQueries(after_parts(needed, late.count), after_parts(needed, late.rows))
     return replace(queries, output=after_parts(needed, queries.output), state=after_parts(needed, written), late=late)
 
 

@@ -8,10 +8,11 @@ The state has the keys, `__first` and `__last`, the first and the last event tim
 """
 
 from reconciler.streams.model import AggregateOverWindow, Session, WindowClose
-from reconciler.streams.queries import Input, Memory, Moment, StreamQueries
+from reconciler.streams.queries import Input, LateQueries, Memory, Moment, StreamQueries
 from reconciler.streams.queries.parts import (
     EVENT_TIME,
-    NEW,
+    LateRows,
+    late_queries,
     listed,
     micros,
     of_keys,
@@ -23,8 +24,6 @@ from reconciler.streams.queries.parts import (
 )
 from reconciler.streams.queries.running_forms import Forms, kept_values, results_of
 from reconciler.streams.queries.sessions import FIRST, LAST, SESSION, SessionStep, session_queries
-
-_CAME = "`__came`"
 
 
 def partial_session_queries(
@@ -48,7 +47,7 @@ class _PartialStep(SessionStep):
         self.values = [column for column, _ in self.kept]
 
     def sessions(self) -> list[tuple[str, str]]:
-        """All sessions, with how many rows came for each; a row that came is a session of its own at first."""
+        """All sessions; a row that came is a session of its own at first."""
         time, columns = micros(self.source), [*self.keys, FIRST, LAST, *self.values]
         of_row = [
             *self.keys,
@@ -57,8 +56,8 @@ class _PartialStep(SessionStep):
             *(f"{one.of_row} AS {name}" for name, one in self.kept),
         ]
         rows = together(
-            self.remembered and f"SELECT {listed(columns)}, FALSE AS {NEW}\nFROM {quoted(self.remembered)}",
-            f"SELECT {listed(of_row)}, TRUE AS {NEW}\nFROM {quoted(self.source.name)} AS "
+            self.remembered and f"SELECT {listed(columns)}\nFROM {quoted(self.remembered)}",
+            f"SELECT {listed(of_row)}\nFROM {quoted(self.source.name)} AS "
             f"{relation_alias(self.given.input)}\nWHERE {quoted(self.source.event_time)} IS NOT NULL",
         )
         in_order = f"{partition(self.keys)} ORDER BY {FIRST}"
@@ -66,12 +65,12 @@ class _PartialStep(SessionStep):
         begins = f"CASE WHEN {FIRST} - {reached} > {self.gap} THEN 1 ELSE 0 END AS `__begins`"
         # The frame takes what begins at the same time together: whichever of it the break was found with.
         numbered = f"SUM(`__begins`) OVER ({in_order} RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS {SESSION}"
-        spans = [f"MIN({FIRST}) AS {FIRST}", f"MAX({LAST}) AS {LAST}", f"COUNT(CASE WHEN {NEW} THEN 1 END) AS {_CAME}"]
+        spans = [f"MIN({FIRST}) AS {FIRST}", f"MAX({LAST}) AS {LAST}"]
         values = [f"{one.combine(name, '')} AS {name}" for name, one in self.kept]
         return [
             ("__rows", rows),
-            ("__breaks", f"SELECT {listed([*columns, NEW, begins])}\nFROM `__rows`"),
-            ("__numbered", f"SELECT {listed([*columns, NEW, numbered])}\nFROM `__breaks`"),
+            ("__breaks", f"SELECT {listed([*columns, begins])}\nFROM `__rows`"),
+            ("__numbered", f"SELECT {listed([*columns, numbered])}\nFROM `__breaks`"),
             (
                 "__sessions",
                 f"SELECT {listed([*self.keys, SESSION, *spans, *values])}\nFROM `__numbered`\n"
@@ -90,13 +89,15 @@ class _PartialStep(SessionStep):
         columns = listed([*self.keys, FIRST, LAST, *self.values])
         return query(self.sessions(), f"SELECT {columns}\nFROM `__sessions`\nWHERE {self.closes} >= {self.after}")
 
-    def late(self) -> str:
-        late = f"SELECT {_CAME}\nFROM `__sessions`\nWHERE {self.closes} < {self.before}"
-        untimed = f"SELECT 1 AS {_CAME}\nFROM {quoted(self.source.name)}\nWHERE {quoted(self.source.event_time)} IS NULL"
-        return query(
-            self.sessions(),
-            f"SELECT COALESCE(SUM({_CAME}), 0) AS `late`\nFROM (\n{late}\nUNION ALL\n{untimed}\n) AS `__late_rows`",
+    def late(self) -> LateQueries:
+        """The rows that came for closed sessions: no two sessions of a key have a time in common."""
+        time = f"unix_micros(`__came`.{quoted(self.source.event_time)})"
+        same = [f"`__came`.{key} <=> `__sessions`.{key}" for key in self.keys]
+        closed = [f"{time} BETWEEN {FIRST} AND {LAST}", f"{self.closes} < {self.before}"]
+        of_closed = (
+            f"{quoted(self.source.name)} AS `__came`\nLEFT SEMI JOIN `__sessions` ON {' AND '.join([*same, *closed])}"
         )
+        return late_queries(self.sessions(), LateRows(self.source, "TRUE", of_closed), self.untimed())
 
     def memory(self) -> Memory:
         """The sessions of a key are remembered anew with the rows of it that come: they may have become one."""

@@ -13,10 +13,11 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from reconciler.base.names import fold
-from reconciler.streams.queries import Input, Moment
+from reconciler.streams.queries import Input, LateQueries, Moment
 
 EVENT_TIME: Final = "event_time"
 TIME: Final = "`__t`"
@@ -104,10 +105,41 @@ def within(times: str, moment: Moment, expiry: int) -> str:
     return f"{times} + {expiry} >= {before(moment)}"
 
 
-def late_beyond(source: Input, moment: Moment, expiry: int) -> str:
-    """The number of added rows that are earlier than that, or have no event time."""
-    in_time = within(micros(source), moment, expiry)
-    return f"SELECT COUNT(*) AS `late`\nFROM {quoted(source.name)}\nWHERE NOT COALESCE({in_time}, FALSE)"
+@dataclass(frozen=True, slots=True)
+class LateRows:
+    """Rows of an input that came too late: those that meet the condition. They are read from `rows`, SQL as it stands behind
+    FROM (None: the input itself)."""
+
+    source: Input
+    condition: str
+    rows: str | None = None
+
+
+def late_queries(parts: Sequence[tuple[str, str]], *late: LateRows) -> LateQueries:
+    """What counts these rows, and what gives them. The first reads none of their columns without need."""
+
+    def read(one: LateRows, columns: str) -> str:
+        return f"SELECT {columns}\nFROM {one.rows or quoted(one.source.name)}\nWHERE {one.condition}"
+
+    def columns_of(one: LateRows) -> str:
+        record = f"to_json(struct({listed(names_of(one.source))}))"
+        return f"{literal(one.source.name)} AS `__input`, {micros(one.source)} AS `__time`, {record} AS `__record`"
+
+    counted = together(*(read(one, "1 AS `__late`") for one in late))
+    return LateQueries(
+        query(parts, f"SELECT COUNT(*) AS `late`\nFROM (\n{counted}\n) AS `__late_rows`"),
+        query(parts, together(*(read(one, columns_of(one)) for one in late))),
+    )
+
+
+def not_within(source: Input, moment: Moment, expiry: int) -> LateRows:
+    """The added rows that are earlier than the watermark before the step less the expiry, or have no event time."""
+    return LateRows(source, f"NOT COALESCE({within(micros(source), moment, expiry)}, FALSE)")
+
+
+def late_beyond(source: Input, moment: Moment, expiry: int) -> LateQueries:
+    """What says which of them there are."""
+    return late_queries((), not_within(source, moment, expiry))
 
 
 def least_multiple(expression: str, of: int) -> str:

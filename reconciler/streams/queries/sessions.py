@@ -19,7 +19,7 @@ fired since the row came, and `__last`: the last event time of the session in mi
 """
 
 from reconciler.streams.model import Accumulation, AfterWatermark, AggregateOverWindow, CountTrigger, Session, WindowClose
-from reconciler.streams.queries import Input, Memory, Moment, StreamQueries
+from reconciler.streams.queries import Input, LateQueries, Memory, Moment, StreamQueries
 from reconciler.streams.queries.firings import (
     FIRING,
     ORDINAL,
@@ -34,9 +34,11 @@ from reconciler.streams.queries.parts import (
     EVENT_TIME,
     NEW,
     TIME,
+    LateRows,
     after,
     before,
     keys_in,
+    late_queries,
     listed,
     micros,
     names_of,
@@ -248,11 +250,10 @@ class SessionStep:
             due=None if isinstance(self.given.trigger, CountTrigger) else (f"{ends} + 1", f"{ends} + 1"),
         )
 
-    def late(self) -> str:
-        return query(
-            self.sessions(),
-            f"SELECT COUNT(*) AS `late`\nFROM (\n"
-            f"SELECT {NEW}\nFROM `__sessions`\nWHERE {NEW} AND {self.closes} < {self.before}\n"
-            f"UNION ALL\nSELECT TRUE AS {NEW}\nFROM {quoted(self.source.name)}\n"
-            f"WHERE {quoted(self.source.event_time)} IS NULL\n) AS `__late_rows`",
-        )
+    def late(self) -> LateQueries:
+        closed = LateRows(self.source, f"{NEW} AND {self.closes} < {self.before}", "`__sessions`")
+        return late_queries(self.sessions(), closed, self.untimed())
+
+    def untimed(self) -> LateRows:
+        """Rows without event time are in no session."""
+        return LateRows(self.source, f"{quoted(self.source.event_time)} IS NULL")

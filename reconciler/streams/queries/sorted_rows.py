@@ -9,7 +9,7 @@ The state has the rows that were not given, in all their columns.
 
 from reconciler.streams.model import Sort
 from reconciler.streams.queries import Input, Memory, Moment, StreamQueries
-from reconciler.streams.queries.parts import after, before, listed, micros, names_of, query, quoted, together
+from reconciler.streams.queries.parts import after, late_beyond, listed, micros, names_of, query, quoted, together
 
 
 def sort_queries(transformation: Sort, source: Input, state: str | None, moment: Moment) -> StreamQueries:
@@ -20,8 +20,7 @@ def sort_queries(transformation: Sort, source: Input, state: str | None, moment:
     return StreamQueries(
         query([("__rows", rows)], f"SELECT {columns}\nFROM `__rows`\nWHERE NOT {waits}"),
         query([("__rows", rows)], f"SELECT {columns}\nFROM `__rows`\nWHERE {waits}"),
-        f"SELECT COUNT(*) AS `late`\nFROM {quoted(source.name)}\n"
-        f"WHERE NOT COALESCE({micros(source)} >= {before(moment)}, FALSE)",
+        late_beyond(source, moment, 0),
         source.event_time,
         Memory(
             tuple(names_of(source)),

@@ -18,7 +18,7 @@ NULL: none yet) that they met. Triggers and aggregates can be changed over it.
 """
 
 from reconciler.streams.model import AfterWatermark, AggregateOverWindow, CountTrigger, Hopping, Tumbling, WindowClose
-from reconciler.streams.queries import Input, Memory, Moment, StreamQueries
+from reconciler.streams.queries import Input, LateQueries, Memory, Moment, StreamQueries
 from reconciler.streams.queries.firings import (
     FIRING,
     ORDINAL,
@@ -32,10 +32,12 @@ from reconciler.streams.queries.firings import (
 from reconciler.streams.queries.parts import (
     EVENT_TIME,
     TIME,
+    LateRows,
     after,
     before,
     greatest_multiple,
     keys_in,
+    late_queries,
     least_multiple,
     listed,
     micros,
@@ -229,11 +231,8 @@ class WindowStep:
             f"SELECT {columns}\nFROM `__rows`\nWHERE {self.last_closes()} > {self.after}",
         )
 
-    def late(self) -> str:
-        return (
-            f"SELECT COUNT(*) AS `late`\nFROM {quoted(self.source.name)}\n"
-            f"WHERE NOT COALESCE({self.last_closes()} > {self.before}, FALSE)"
-        )
+    def late(self) -> LateQueries:
+        return late_queries((), LateRows(self.source, f"NOT COALESCE({self.last_closes()} > {self.before}, FALSE)"))
 
 
 def plus(expression: str, number: int) -> str:
