@@ -13,7 +13,7 @@ from reconciler.base.names import did_you_mean, fold
 from reconciler.delta.opening import join_location
 from reconciler.environment.target import Target
 from reconciler.plan.explain.make import explain_lines, explain_relation, known_names, sides_of
-from reconciler.plan.explain.model import RelationExplanation, RelationLine, Sides, Stored
+from reconciler.plan.explain.model import KeyCount, RelationExplanation, RelationLine, Sides, Stored
 from reconciler.plan.impact import Measure
 from reconciler.plan.model import Plan
 from reconciler.registry.model import Head
@@ -74,10 +74,12 @@ def _stored(target: Target, head: Head | None) -> Mapping[str, Stored]:
 
 
 def _stored_at(target: Target, placement: Placement) -> Stored:
+    seen = placement.state.keys if placement.state is not None else None
     return Stored(
         location=join_location(target.warehouse, placement.location),
         version=placement.version,
         columns={column.name: column.type for column in placement.columns},
         measure=Measure(placement.rows, placement.bytes, placement.seconds, placement.rows_read),
         state=Measure(placement.state.rows, placement.state.bytes) if placement.state is not None else None,
+        keys=None if seen is None else KeyCount(seen.keys, seen.rows, seen.step),
     )

@@ -51,6 +51,9 @@ METRICS: Final[Mapping[str, Metric]] = {
         "gauge", "How far the watermark of a stream is behind now; negative: ahead."
     ),
     "reconcile_stream_late_rows": Metric("gauge", "Rows that came too late for a stream since it was bootstrapped."),
+    "reconcile_stream_largest_key_part": Metric(
+        "gauge", "Which part of the rows of a large step the largest key of a stream had, from 0 to 1."
+    ),
     "reconcile_connector_activity": Metric("gauge", "1 for the connector's activity, 0 for the others."),
     "reconcile_connector_rows_total": Metric("counter", "Rows that the connector has moved."),
     "reconcile_connector_rows_per_second": Metric("gauge", "Rows per second over the last ten seconds."),
@@ -120,6 +123,8 @@ def _of_stream(labels: Mapping[str, str], stream: StreamStatus) -> Iterator[Samp
     if stream.behind_seconds is not None:
         yield Sample("reconcile_stream_watermark_behind_seconds", labels, stream.behind_seconds)
     yield Sample("reconcile_stream_late_rows", labels, stream.late)
+    if stream.largest_part is not None:
+        yield Sample("reconcile_stream_largest_key_part", labels, stream.largest_part)
 
 
 def _of_connector(labels: Mapping[str, str], connector: ConnectorStatus) -> Iterator[Sample]:

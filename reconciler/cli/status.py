@@ -138,6 +138,8 @@ def _stream(stream: StreamStatus) -> str:
         told.append(f"watermark {stream.watermark}, {seconds_words(abs(away))} {'behind' if away >= 0 else 'ahead of'} now")
     if stream.late:
         told.append(f"{rows_words(stream.late)} came too late")
+    if stream.uneven_keys is not None:
+        told.append(f"warning: {stream.uneven_keys}")
     return "; ".join(told)
 
 

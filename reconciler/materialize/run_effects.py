@@ -67,7 +67,7 @@ from reconciler.query.reading import (
 )
 from reconciler.registry.intents import FollowPipelines, Ingest, ReadInputs, RestoreCheckpoint, RunStatement, UnknownWork
 from reconciler.registry.model import Head
-from reconciler.registry.placements import ForeignStep, Placement, foreign_placements, moved_foreign
+from reconciler.registry.placements import ForeignStep, KeysSeen, Placement, foreign_placements, moved_foreign
 from reconciler.state.folders import dead_letters_location
 
 DEFAULT_MAX_REJECTED = 100
@@ -120,6 +120,7 @@ class StepEffects:
         self._greatest: dict[str, Mapping[str, Number]] = {}
         self._added: dict[str, list[tuple[int, int]]] = {}
         self.lost: list[str] = []
+        self.keys: dict[str, KeysSeen] = {}
 
     def write_tables(self) -> None:
         """Bring in what the intent names."""
@@ -339,6 +340,8 @@ class StepEffects:
         built, late = done.built, done.late
         if done.lost:
             self.lost.append(view.name)
+        if done.state.keys is not None and done.state.keys.step == step:
+            self.keys[view.name] = done.state.keys
         self.placements[key] = replace(placement, state=done.state, failed_calls=built.failed_calls)
         if late:
             self.late[view.name] = late

@@ -34,12 +34,14 @@ from reconciler.engine.protocol import (
     ViewBuild,
 )
 from reconciler.materialize.late_letters import letters_query
+from reconciler.materialize.stream_keys import is_due, keys_seen
 from reconciler.project.program.model import Clock, Program, Stream, View
 from reconciler.query.reading import Place, functions_for, sources_for
-from reconciler.registry.placements import FormerState, StateSegment, StreamState
+from reconciler.registry.placements import FormerState, KeysSeen, StateSegment, StreamState
 from reconciler.state.folders import staging_folder
 from reconciler.streams.model import AssignWatermarks
 from reconciler.streams.queries import NO_WATERMARK, Memory, Moment, StreamQueries
+from reconciler.streams.queries.keys_seen import keys_seen_query
 from reconciler.streams.queries.log import DUE, DUE_LAST, Log
 from reconciler.streams.queries.parts import unquoted
 from reconciler.streams.queries.write import stream_queries
@@ -124,6 +126,9 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
         letters = staging_folder(program.name, "late", str(step), view.name)
         query = letters_query(view.name, step, queries.late.rows, _literal(passed))
         engine.build_view(work.build(query, sources, join_location(places.letters, letters)))
+    seen = before.keys
+    if is_due(seen, step, work.rows(added)):
+        seen = work.keys_seen(rows, step)
     remembered = StreamState(
         kept,
         step,
@@ -135,6 +140,7 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
         before.late + late,
         work.form,
         stay,
+        seen,
     )
     return StreamStep(folder, output, built, remembered, late, letters, lost)
 
@@ -246,6 +252,25 @@ class _Work:
         """The number that a query gives."""
         rows: Any = self.engine.select(Selection(query, sources, self.program.settings.spark, self._functions())).rows
         return int(rows[0][0] or 0)
+
+    def rows(self, added: Place) -> int | None:
+        """How many rows came to what gives the rows of a stream; None where that can't be told."""
+        found = 0
+        for source in map(added, self.stream.bases):
+            if isinstance(source, StoredSource):
+                files = added_files(source.location, source.version, source.ranges) if source.ranges else None
+                if source.ranges and (files is None or files.rows is None):
+                    return None
+                found += files.rows or 0 if files is not None else 0
+        return found
+
+    def keys_seen(self, sources: tuple[Source, ...], step: int) -> KeysSeen:
+        """How the rows that came are divided among keys."""
+        assert not isinstance(self.stream.transformation, AssignWatermarks)
+        query = keys_seen_query(self.stream.transformation, self.stream.inputs)
+        asked = Selection(query, sources, self.program.settings.spark, self._functions())
+        rows: Any = self.engine.select(asked).rows
+        return keys_seen(rows[0], self.stream.transformation.keys, step)
 
     def may_be_late(self, times: Mapping[str, Extremes], passed: int | None) -> bool:
         """Whether a row may have come too late; `passed` is the watermark before the step. Of rows of other streams, only

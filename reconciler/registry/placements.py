@@ -34,6 +34,27 @@ class StateSegment:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyRows:
+    """A key, by the texts of its values (None: NULL), and how many rows it had."""
+
+    values: tuple[str | None, ...]
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeysSeen:
+    """How the rows that came to a stream in the step `step` were divided: `rows` of `keys` keys. `names` are the columns of
+    a key, `most` the keys with most rows, `constant` the columns that had one value only."""
+
+    step: int
+    rows: int
+    keys: int
+    names: tuple[str, ...]
+    most: tuple[KeyRows, ...] = ()
+    constant: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class StreamState:
     """What a stream remembers after a step.
 
@@ -44,7 +65,8 @@ class StreamState:
 
     `form` says by which definition, and in which layout, the rows are written. `former` goes with the next step, unless a
     checkpoint needs it. `greatest` has by key of the stream that assigns event time the greatest one so far, in microseconds
-    since 1970. `late` counts the rows that came too late since the stream was bootstrapped."""
+    since 1970. `late` counts the rows that came too late since the stream was bootstrapped. `keys` says what keys a step
+    with many rows had (None: none had many)."""
 
     folder: str
     step: int
@@ -55,6 +77,7 @@ class StreamState:
     late: int = 0
     form: str = ""
     earlier: tuple[StateSegment, ...] = ()
+    keys: KeysSeen | None = None
 
     @property
     def segments(self) -> tuple[StateSegment, ...]:

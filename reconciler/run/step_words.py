@@ -5,6 +5,7 @@ from typing import Any
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.printing import printable
+from reconciler.materialize.stream_keys import describe_uneven_keys
 from reconciler.run.stepping import StepResult
 
 
@@ -17,6 +18,8 @@ def describe_step_result(pipeline: str, result: StepResult) -> str:
     done += [
         f"the state of {name} was gone, and was computed anew from the rows of its table" for name in result.lost_states
     ]
+    uneven = {name: describe_uneven_keys(seen) for name, seen in sorted(result.keys.items())}
+    done += [f"keys of {name}: {told}" for name, told in uneven.items() if told is not None]
     views = ", ".join(result.views) or "none"
     return f"{pipeline} step {result.step}: {', '.join(done)}; views brought up to date: {views}"
 
@@ -63,6 +66,9 @@ def details_of_step(result: StepResult) -> JsonObject:
             details[name] = found
     if result.lost_states:
         details["lost_states"] = list(result.lost_states)
+    uneven = {name: told for name, seen in sorted(result.keys.items()) if (told := describe_uneven_keys(seen))}
+    if uneven:
+        details["uneven_keys"] = uneven
     if result.without_spark:
         details["without_spark"] = list(result.without_spark)
     if result.freshness:

@@ -36,6 +36,7 @@ from reconciler.materialize.withdrawing import put_step_back
 from reconciler.project.program.model import Program
 from reconciler.registry.intents import Intent, RestoreCheckpoint, StepWork, kind_of
 from reconciler.registry.model import Head, Published, Stored
+from reconciler.registry.placements import KeysSeen
 from reconciler.run.publishing_head import publish_head
 from reconciler.run.restoring_checkpoints import carry_out_restore
 from reconciler.run.skipping import file_to_skip
@@ -54,7 +55,8 @@ class StepResult:
     `failed_calls` are by view those of functions that gave NULL where they failed. `without_spark` are the connectors,
     tables and views that were so small that this process wrote them by itself. `freshness` is by connector how old, in
     seconds, the oldest change that it brought was when the step was published (None: nobody knows). `lost_states` are the
-    streams whose state was gone, and was computed from the rows that their tables had."""
+    streams whose state was gone, and was computed from the rows that their tables had. `keys` says of streams how many rows
+    that came were divided among their keys."""
 
     step: int
     rows: Mapping[str, int]
@@ -70,6 +72,7 @@ class StepResult:
     freshness: Mapping[str, float | None] = field(default_factory=dict)
     late: Mapping[str, int] = field(default_factory=dict)
     lost_states: tuple[str, ...] = ()
+    keys: Mapping[str, KeysSeen] = field(default_factory=dict)
 
 
 def write_intent(target: Target, stored: Stored[Head], work: StepWork) -> Stored[Head]:
@@ -177,6 +180,7 @@ def _carry_out(
         {one.connector: seconds_between(one.since, at) for one in intent.ingests},
         work.late,
         tuple(work.lost),
+        work.keys,
     )
 
 

@@ -20,6 +20,7 @@ from reconciler.diff.model import approval_diff
 from reconciler.engine.files import files_read_once, skipped_files
 from reconciler.environment.locations import told_path
 from reconciler.environment.target import Target
+from reconciler.materialize.stream_keys import describe_uneven_keys, largest_part
 from reconciler.plan.model import RolledBack
 from reconciler.plan.words import describe_rolled_back, summarise
 from reconciler.project.program.model import Connector, Program, Relation, View
@@ -187,7 +188,8 @@ def _stream(relation: Relation, placement: Placement | None) -> StreamStatus | N
     passed = stream.watermark(state.greatest)
     moment = None if passed is None else moment_of_microseconds(passed)
     behind = None if passed is None else round(datetime.now(UTC).timestamp() - passed / 1_000_000, 3)
-    return StreamStatus(state.rows, state.bytes, moment, behind, state.late)
+    uneven, part = (None, None) if state.keys is None else (describe_uneven_keys(state.keys), largest_part(state.keys))
+    return StreamStatus(state.rows, state.bytes, moment, behind, state.late, state.keys, uneven, part)
 
 
 def _connectors(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from reconciler.base.digest import JsonObject
 from reconciler.engine.stored import FailedCalls
 from reconciler.registry.model import Applied, Lease
+from reconciler.registry.placements import KeysSeen
 from reconciler.run.orchestration import Activity
 from reconciler.state.failed_commands import FailedCommand
 from reconciler.state.lifecycle import State
@@ -15,13 +16,17 @@ from reconciler.state.lifecycle import State
 class StreamStatus:
     """What a stream remembers after its last step: `rows` and `bytes` of state, its `watermark` (UTC; None: it has none yet)
     and how many seconds that is behind now (negative: ahead of it), and how many rows came too late since it was
-    bootstrapped."""
+    bootstrapped. `keys` says how many rows of a step were divided among its keys (None: no step had many), `uneven_keys` in
+    words what of that makes tasks wait for each other, and `largest_part` which part of the rows the largest key had."""
 
     rows: int
     bytes: int
     watermark: str | None
     behind_seconds: float | None
     late: int
+    keys: KeysSeen | None = None
+    uneven_keys: str | None = None
+    largest_part: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

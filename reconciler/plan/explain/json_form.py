@@ -64,6 +64,7 @@ def _stored(stored: Stored) -> dict[str, Any]:
         "bootstrap_seconds": measure.seconds,
         "bootstrap_rows_read": measure.rows_read,
         **({"state": {"rows": stored.state.rows, "bytes": stored.state.bytes}} if stored.state is not None else {}),
+        **({"keys": asdict(stored.keys)} if stored.keys is not None else {}),
     }
 
 

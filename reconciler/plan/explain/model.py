@@ -67,14 +67,25 @@ class ColumnExplanation:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyCount:
+    """How many keys of a stream the rows of a step had."""
+
+    keys: int
+    rows: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
 class Stored:
-    """Where a relation stands, and how much it holds; `state`: how much a stream remembers, once it went a step."""
+    """Where a relation stands, and how much it holds; `state`: how much a stream remembers, once it went a step; `keys`: how
+    many keys the last step with many rows had."""
 
     location: str
     version: int
     columns: Mapping[str, str]
     measure: Measure
     state: Measure | None = None
+    keys: KeyCount | None = None
 
 
 @dataclass(frozen=True, slots=True)

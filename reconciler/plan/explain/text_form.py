@@ -101,7 +101,11 @@ def _place(stored: Stored | None) -> str:
     learnt = stored.measure.seconds
     took = f"; its last bootstrap took {seconds_words(learnt)}" if learnt is not None else ""
     place = f"stored at {stored.location}, Delta version {stored.version}: {_size(stored.measure)}{took}"
-    return place if stored.state is None else f"{place}; it remembers {_size(stored.state)}"
+    if stored.state is None:
+        return place
+    keys = stored.keys
+    seen = f"; {rows_words(keys.rows)} of step {keys.step} had {keys.keys:,} keys" if keys is not None else ""
+    return f"{place}; it remembers {_size(stored.state)}{seen}"
 
 
 def _size(measure: Measure) -> str:
