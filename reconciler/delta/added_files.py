@@ -65,6 +65,27 @@ def added_files(location: str, version: int, ranges: Iterable[tuple[int, int]] |
     return AddedFiles(table, tuple(found))
 
 
+@dataclass(frozen=True, slots=True)
+class ChangedFiles:
+    """The files that a table has at a later version and not at an earlier one, and those of the earlier one that went, each
+    with the table as it was."""
+
+    later: AddedFiles
+    earlier: AddedFiles
+
+
+def changed_files(location: str, before: int, after: int) -> ChangedFiles | None:
+    """Where the rows are that differ between two versions, and rows that were written with them. None where that can't be
+    told."""
+    earlier, later = plain_table(location, before), plain_table(location, after)
+    if earlier is None or later is None:
+        return None
+    had, has = {file.path for file in earlier.files}, {file.path for file in later.files}
+    new = tuple(file for file in later.files if file.path not in had)
+    gone = tuple(file for file in earlier.files if file.path not in has)
+    return ChangedFiles(AddedFiles(later, new), AddedFiles(earlier, gone))
+
+
 def extremes(added: AddedFiles, column: str) -> Extremes | None:
     """The extremes of a column of type TIMESTAMP, by its name in any letter case, in files that were added. None where they
     are not surely read."""

@@ -10,7 +10,7 @@ Two implementations share the tests in tests/engine/contract.py: `engine.spark` 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from reconciler.base.digest import JsonObject
 from reconciler.engine.stored import ColumnType as ColumnType
@@ -26,6 +26,10 @@ def unchecked() -> None:
     """The check where nobody takes over."""
 
 
+CHANGE_COLUMN: Final = "__change"
+"""What became of a row of a table: `insert` or `delete`."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredSource:
     """A relation read from Delta: `location` is an absolute path or URI, `version` the Delta version to read; `added` are
@@ -33,7 +37,8 @@ class StoredSource:
     that reads them spells them, whatever letter case they have there.
 
     `ranges`: of a relation whose rows are only added, only those that came after the first Delta version of each, up to its
-    second one. None: all rows."""
+    second one. None: all rows. `changes`: of one whose rows are changed, too, what changed from the first to the last of
+    these versions: rows that it has no more, and rows that it has since, each with `CHANGE_COLUMN`."""
 
     name: str
     location: str
@@ -41,6 +46,7 @@ class StoredSource:
     added: tuple[ColumnType, ...] = ()
     spelled: tuple[str, ...] = ()
     ranges: tuple[tuple[int, int], ...] | None = None
+    changes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ Event times are read from the files that came, where this process surely reads t
 counts late rows is asked only where one may have come.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
@@ -22,10 +22,12 @@ from reconciler.delta.added_files import Extremes, added_files, extremes
 from reconciler.delta.opening import join_location
 from reconciler.delta.tables import table_version
 from reconciler.engine.protocol import (
+    CHANGE_COLUMN,
     Built,
     EmptySource,
     Engine,
     FunctionSource,
+    InlineSource,
     LogSource,
     Needed,
     Selection,
@@ -36,10 +38,11 @@ from reconciler.engine.protocol import (
 from reconciler.materialize.late_letters import letters_query
 from reconciler.materialize.stream_keys import is_due, keys_seen
 from reconciler.project.program.model import Clock, Program, Stream, View
+from reconciler.project.program.streams import assigned_query
 from reconciler.query.reading import Place, functions_for, sources_for
 from reconciler.registry.placements import FormerState, KeysSeen, StateSegment, StreamState
 from reconciler.state.folders import staging_folder
-from reconciler.streams.model import AssignWatermarks
+from reconciler.streams.model import CHANGES, AssignWatermarks
 from reconciler.streams.queries import NO_WATERMARK, Memory, Moment, StreamQueries
 from reconciler.streams.queries.keys_seen import keys_seen_query
 from reconciler.streams.queries.log import DUE, DUE_LAST, Log
@@ -102,7 +105,7 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
         before = work.first_state(places, staging_folder(program.name, "first state", str(step), view.name), step)
     # A stream that assigns event time may have another name since.
     known_times = {**work.greatest(places.before, before.greatest), **before.greatest}
-    added = added_place(places.now, places.came)
+    added = added_place(places.now, places.came, work.changing)
     times = {clock.assigned: work.times(clock, added, places.came.get(clock.table, ())) for clock in work.stream.clocks}
     greatest = {key: most for key in times if (most := _greatest(known_times.get(key), times[key].greatest)) is not None}
     passed = work.stream.watermark(known_times)
@@ -165,12 +168,14 @@ def _former(left: Sequence[StateSegment], until: int) -> FormerState | None:
     return FormerState(folders[0], until, tuple(folders[1:]), min(one.step for one in left))
 
 
-def added_place(place: Place, came: Ranges) -> Place:
-    """Pins relations as `place` does, but of each only the rows that came to it."""
+def added_place(place: Place, came: Ranges, changing: Collection[str] = ()) -> Place:
+    """Pins relations as `place` does, but of each only the rows that came to it; of the `changing` ones, what changed."""
 
     def added(key: str) -> StoredSource | EmptySource:
         source = place(key)
-        return replace(source, ranges=tuple(came.get(key, ()))) if isinstance(source, StoredSource) else source
+        if not isinstance(source, StoredSource):
+            return source
+        return replace(source, ranges=tuple(came.get(key, ())), changes=key in changing)
 
     return added
 
@@ -241,8 +246,24 @@ class _Work:
             return None
         return assigned.input, tuple(columns)
 
+    @property
+    def changing(self) -> frozenset[str]:
+        """The keys of tables of which the changes are read."""
+        return frozenset(clock.table for clock in self.stream.clocks if _reads_changes(self.program.views[clock.assigned]))
+
     def sources(self, place: Place) -> tuple[Source, ...]:
-        return sources_for(self.program, self._inputs(), place)
+        return self._with_changes(sources_for(self.program, self._inputs(), place))
+
+    def _with_changes(self, sources: tuple[Source, ...]) -> tuple[Source, ...]:
+        """Streams that assign event time to changes take what each of them is from the table, where that says so."""
+        if not any(isinstance(one, StoredSource) and one.changes for one in sources):
+            return sources
+        return tuple(
+            replace(one, query=_query_of_changes(self.program.views[fold(one.name)]))
+            if isinstance(one, InlineSource) and _reads_changes(self.program.views.get(fold(one.name)))
+            else one
+            for one in sources
+        )
 
     def build(self, query: str, sources: tuple[Source, ...], staging: str) -> ViewBuild:
         settings = dict(sorted(self.program.settings.spark.items()))
@@ -294,7 +315,7 @@ class _Work:
         assigned = self.program.views[clock.assigned]
         column = f"`{clock.column}`"
         values = f"min(unix_micros({column})), max(unix_micros({column})), count_if({column} IS NULL)"
-        sources = sources_for(self.program, [assigned.name], place)
+        sources = self._with_changes(sources_for(self.program, [assigned.name], place))
         functions = functions_for(self.program, assigned.calls, [assigned.name])
         asked = Selection(f"SELECT {values} FROM `{assigned.name}`", sources, self.program.settings.spark, functions)
         rows: Any = self.engine.select(asked).rows
@@ -310,6 +331,17 @@ class _Work:
 def _stream(view: View) -> Stream:
     assert view.stream is not None
     return view.stream
+
+
+def _reads_changes(view: View | None) -> bool:
+    assigned = view.stream.transformation if view is not None and view.stream is not None else None
+    return isinstance(assigned, AssignWatermarks) and assigned.read == CHANGES
+
+
+def _query_of_changes(view: View) -> str:
+    stream = _stream(view)
+    assert isinstance(stream.transformation, AssignWatermarks)
+    return assigned_query(stream.transformation, stream.inputs[0], f"`{CHANGE_COLUMN}`")
 
 
 def _literal(value: int | None) -> str:

@@ -8,6 +8,8 @@ from typing import Final, TypeAlias, assert_never
 
 from reconciler.base.names import fold
 from reconciler.streams.model import (
+    CHANGE,
+    CHANGES,
     AggregateOverWindow,
     AssignWatermarks,
     Count,
@@ -31,8 +33,9 @@ def output_columns(transformation: Transformation, inputs: tuple[Input, ...]) ->
     """The columns of the rows that a transformation of these inputs gives."""
     first = inputs[0].columns
     match transformation:
-        case AssignWatermarks(column=column):
-            return first if column is None else (*first, (column, TIMESTAMP))
+        case AssignWatermarks(column=column, read=read):
+            change: Columns = ((CHANGE, "STRING"),) if read == CHANGES else ()
+            return (*first, *change) if column is None else (*first, (column, TIMESTAMP), *change)
         case AggregateOverWindow():
             times = ("window_start", TIMESTAMP), ("window_end", TIMESTAMP)
             window: Columns = () if isinstance(transformation.window, Count) else times

@@ -14,7 +14,7 @@ what was chosen.
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,11 @@ class Matches(StrEnum):
     LATEST = "latest"
 
 
+CHANGES: Final = "changes"
+CHANGE: Final = "change"
+"""The column that says what a change of a table is: `insert` or `delete`. A row that is changed is deleted as it was, and
+inserted as it is."""
+
 Named: TypeAlias = tuple[str, str]
 """A column that is given, and the expression or column that it is taken from."""
 
@@ -96,13 +101,17 @@ Named: TypeAlias = tuple[str, str]
 class AssignWatermarks:
     """Gives the rows of a table their event time: `event_time` is one of its columns, or an expression of Spark SQL over
     them, which is then given as a column of that name in `column`. The watermark follows `delay` behind. Beside other inputs
-    that go further it is no more than `idle_after` behind the furthest (None: however far)."""
+    that go further it is no more than `idle_after` behind the furthest (None: however far).
+
+    `read`: `CHANGES` gives the changes of a table whose rows are changed, too, and what each is in the column `change`;
+    None: the rows of a table to which rows are only added."""
 
     input: str
     event_time: str
     column: str | None
     delay: int
     idle_after: int | None = None
+    read: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

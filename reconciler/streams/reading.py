@@ -22,6 +22,7 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.names import fold
 from reconciler.streams.expressions import column_named
 from reconciler.streams.model import (
+    CHANGES,
     Accumulation,
     AfterWatermark,
     AggregateOverWindow,
@@ -67,6 +68,7 @@ _DEFAULTS: Final[Mapping[tuple[str, str], Any]] = {
     (AGGREGATE, "accumulation"): Accumulation.ACCUMULATING.value,
     (JOIN, "matches"): Matches.ALL.value,
     (PREVIOUS, "offset"): 1,
+    (ASSIGN, "read"): "rows",
 }
 
 
@@ -125,11 +127,12 @@ def _assign(settings: JsonObject) -> AssignWatermarks:
     written, said = _text(settings, "event_time"), settings.get("column")
     delay = duration(settings["delay"])
     idle_after = duration(settings["idle_after"]) if "idle_after" in settings else None
+    read = CHANGES if settings.get("read") == CHANGES else None
     name = column_named(written)
     if name is not None and (said is None or fold(_text(settings, "column")) == fold(name)):
-        return AssignWatermarks(_text(settings, "input"), name, None, delay, idle_after)
+        return AssignWatermarks(_text(settings, "input"), name, None, delay, idle_after, read)
     column = EVENT_TIME if said is None else _text(settings, "column")
-    return AssignWatermarks(_text(settings, "input"), written, column, delay, idle_after)
+    return AssignWatermarks(_text(settings, "input"), written, column, delay, idle_after, read)
 
 
 def _aggregate(settings: JsonObject) -> AggregateOverWindow:

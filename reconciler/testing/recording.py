@@ -21,6 +21,7 @@ from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
 from reconciler.engine.fields import missing_fields, no_common_field, under_source_names, unknown_fields
 from reconciler.engine.files import changed, files_of, local_file, local_listing, unread
 from reconciler.engine.protocol import (
+    CHANGE_COLUMN,
     Available,
     Built,
     Check,
@@ -213,6 +214,13 @@ class RecordingEngine:
                 columns = (*found.columns, *source.added)
                 spelled = tuple(replace(one, name=known.get(fold(one.name), one.name)) for one in columns)
                 return Contents(spelled, tuple((*row, *nothing) for row in found.rows))
+            case StoredSource(changes=True):
+                ranges = source.ranges or ((source.version, source.version),)
+                had, has = (Counter(self._at(source, one).rows) for one in (ranges[0][0], ranges[-1][1]))
+                changed = [(*row, "insert") for row in (has - had).elements()]
+                changed += [(*row, "delete") for row in (had - has).elements()]
+                columns = (*self._at(source, source.version).columns, ColumnType(CHANGE_COLUMN, "string"))
+                return Contents(columns, tuple(changed))
             case StoredSource():
                 parts = [(self._at(source, before), self._at(source, after)) for before, after in source.ranges or ()]
                 added = [row for before, after in parts for row in (Counter(after.rows) - Counter(before.rows)).elements()]
@@ -228,7 +236,7 @@ class RecordingEngine:
                 )
 
     def _at(self, source: StoredSource, version: int) -> Contents:
-        return self._contents(replace(source, version=version, ranges=None))
+        return self._contents(replace(source, version=version, ranges=None, changes=False))
 
     def _digest_of(
         self,

@@ -22,6 +22,7 @@ TABLES = """
 CREATE TABLE sensor_readings (id BIGINT, device STRING, day STRING, temperature INT, read_at TIMESTAMP)
   WITH ('append_only' = 'true');
 CREATE TABLE orders (order_id BIGINT, state STRING, ordered STRING) WITH ('append_only' = 'true');
+CREATE TABLE customer_orders (id BIGINT PRIMARY KEY, customer STRING, amount INT, placed_at TIMESTAMP);
 CREATE TABLE payments (order_id BIGINT, state STRING, paid_at TIMESTAMP) WITH ('append_only' = 'true');
 """
 READINGS = "- {name: readings, assign_timestamps_and_watermarks: {input: sensor_readings, event_time: read_at, delay: 5m}}\n"

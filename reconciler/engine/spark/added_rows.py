@@ -9,7 +9,7 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from reconciler.delta.added_files import added_files
+from reconciler.delta.added_files import AddedFiles, added_files
 from reconciler.delta.opening import is_local
 from reconciler.engine.protocol import StoredSource
 from reconciler.engine.spark.locations import is_plain_file, is_plain_place, spark_location
@@ -20,8 +20,13 @@ def added_frame(session: SparkSession, source: StoredSource, ranges: tuple[tuple
     is_readable = is_local(source.location) and is_plain_place(source.location)
     added = added_files(source.location, source.version, ranges) if is_readable else None
     if added is None or not all(is_plain_file(file.path) for file in added.files):
-        parts = [_at(session, source, after).exceptAll(_at(session, source, before)) for before, after in ranges]
-        return reduce(DataFrame.unionByName, parts) if parts else _at(session, source, source.version).limit(0)
+        parts = [frame_at(session, source, after).exceptAll(frame_at(session, source, before)) for before, after in ranges]
+        return reduce(DataFrame.unionByName, parts) if parts else frame_at(session, source, source.version).limit(0)
+    return frame_of_files(session, source, added)
+
+
+def frame_of_files(session: SparkSession, source: StoredSource, added: AddedFiles) -> DataFrame:
+    """The rows of files of a table that is stored locally, in the columns that are told with them."""
     schema = StructType.fromJson(dict(added.table.schema))
     if not added.files:
         return session.createDataFrame([], schema)
@@ -29,5 +34,6 @@ def added_frame(session: SparkSession, source: StoredSource, ranges: tuple[tuple
     return session.read.schema(schema).parquet(*(f"{place}/{file.path}" for file in added.files))
 
 
-def _at(session: SparkSession, source: StoredSource, version: int) -> DataFrame:
+def frame_at(session: SparkSession, source: StoredSource, version: int) -> DataFrame:
+    """The rows of a version."""
     return session.read.format("delta").option("versionAsOf", str(version)).load(spark_location(source.location))

@@ -9,16 +9,18 @@ Rules:
 """
 
 import os
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from reconciler.base.digest import JsonObject, canonical_json
-from reconciler.delta.added_files import added_files
+from reconciler.delta.added_files import AddedFiles, added_files, changed_files
 from reconciler.delta.arrow_rows import PlainTable, plain_table, rows_of
 from reconciler.delta.opening import is_local, local_path
+from reconciler.engine.arrow.equal_rows import row_ids
+from reconciler.engine.protocol import CHANGE_COLUMN
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -84,10 +86,24 @@ class HeldRows:
     def added(self, location: str, version: int, ranges: Sequence[tuple[int, int]]) -> Held | None:
         """The rows that a table got in these ranges of versions, where there are few; the table itself may be large."""
         found = added_files(location, version, ranges)
-        if found is None or len(found.files) > MOST_FILES or found.bytes > MOST_BYTES or (found.rows or 0) > MOST_ROWS:
+        if found is None or not _is_few(found):
             return None
         rows = rows_of(found.table, found.files)
         return None if rows is None or rows.num_rows > MOST_ROWS else Held(found.table.schema, rows)
+
+    def changed(self, location: str, version: int, ranges: Sequence[tuple[int, int]]) -> Held | None:
+        """What changed in a table in these ranges of versions, where few rows were written with it."""
+        if not ranges:
+            return None
+        found = changed_files(location, ranges[0][0], ranges[-1][1])
+        if found is None or not _is_few(found.earlier) or not _is_few(found.later):
+            return None
+        earlier, later = (rows_of(one.table, one.files) for one in (found.earlier, found.later))
+        if earlier is None or later is None or earlier.schema != later.schema:
+            return None
+        if earlier.num_rows + later.num_rows > MOST_ROWS:
+            return None
+        return Held(with_change(found.later.table.schema), changed_rows(earlier, later))
 
     def table(self, location: str) -> PlainTable | None:
         """The first version of a table, where it is plain, however large."""
@@ -126,6 +142,35 @@ class HeldRows:
             self._bytes += part.nbytes
             while self._bytes > self._most:
                 self._bytes -= self._files.popitem(last=False)[1].nbytes
+
+
+def changed_rows(earlier: "pa.Table", later: "pa.Table") -> "pa.Table":
+    """The rows of the later table beyond those of the earlier one, and those of the earlier one beyond the later, each with
+    what became of it."""
+    import pyarrow as pa
+
+    had, has = (ids.to_pylist() for ids in row_ids([earlier, later]))
+    parts = []
+    for rows, own, others, change in ((later, has, had, "insert"), (earlier, had, has, "delete")):
+        more = Counter(own) - Counter(others)
+        places = []
+        for place, one in enumerate(own):
+            if more[one] > 0:
+                more[one] -= 1
+                places.append(place)
+        taken = rows.take(pa.array(places, pa.int64()))
+        parts.append(taken.append_column(CHANGE_COLUMN, pa.array([change] * len(places), pa.string())))
+    return pa.concat_tables(parts)
+
+
+def with_change(schema: JsonObject) -> JsonObject:
+    """A schema as Delta has it, with the column that says what became of a row."""
+    column = {"name": CHANGE_COLUMN, "type": "string", "nullable": True, "metadata": {}}
+    return {**schema, "fields": [*schema["fields"], column]}
+
+
+def _is_few(found: AddedFiles) -> bool:
+    return len(found.files) <= MOST_FILES and found.bytes <= MOST_BYTES and (found.rows or 0) <= MOST_ROWS
 
 
 def _is_small(table: PlainTable) -> bool:

@@ -132,6 +132,8 @@ class SmallViews:
     def _held_of(self, source: StoredSource) -> Held | None:
         if source.ranges is None:
             return self._held.of(source.location, source.version)
+        if source.changes:
+            return self._held.changed(source.location, source.version, source.ranges)
         return self._held.added(source.location, source.version, source.ranges)
 
     def _remember(self, wanted: ViewBuild, is_small: bool) -> None:

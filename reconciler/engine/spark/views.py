@@ -27,6 +27,7 @@ from reconciler.engine.protocol import (
     ViewBuild,
 )
 from reconciler.engine.spark.added_rows import added_frame
+from reconciler.engine.spark.changed_rows import changed_frame
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import failed_calls, register_functions
 from reconciler.engine.spark.locations import Sessions, quoted, spark_location
@@ -123,12 +124,13 @@ def result_of(session: SparkSession, wanted: ViewBuild) -> DataFrame:
 
 
 def stored_frame(session: SparkSession, source: StoredSource | LogSource) -> DataFrame:
-    """The table of a stored source at its version, as Delta's reader has it; or the rows that were added in its ranges; or
-    all rows of a log."""
+    """The table of a stored source at its version, as Delta's reader has it; or the rows that were added or changed in its
+    ranges; or all rows of a log."""
     if isinstance(source, LogSource):
         return log_frame(session, source, stored_frame)
     if source.ranges is not None:
-        return added_frame(session, source, source.ranges)
+        of_ranges = changed_frame if source.changes else added_frame
+        return of_ranges(session, source, source.ranges)
     return session.read.format("delta").option("versionAsOf", str(source.version)).load(spark_location(source.location))
 
 

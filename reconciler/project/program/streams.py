@@ -7,7 +7,8 @@ any view. How it goes on from step to step, `streams.queries` says.
 Rules:
 - `assign_timestamps_and_watermarks` reads a table, and gives its rows their event time. Everything else reads streams: a
   table has no event time by itself (P381).
-- The table is append-only (P382): rows that are changed or deleted can't be taken out of what a stream gave.
+- The table is append-only (P382): rows that are changed or deleted can't be taken out of what a stream gave. Or the stream
+  reads its changes, and says so: then each is a row.
 - Inputs, keys and columns are there (P380, P383), and the event time is a TIMESTAMP (P384). Running aggregates can go on
   from what they were (P385).
 - Keys are of types that Spark can group by (P386).
@@ -39,6 +40,8 @@ from reconciler.project.program.order import cycles, topological
 from reconciler.sql.types import canonical_type, element_type, struct_fields
 from reconciler.streams.columns import EVENT_TIME, TIMESTAMP, Columns, output_columns
 from reconciler.streams.model import (
+    CHANGE,
+    CHANGES,
     AggregateOverWindow,
     AssignWatermarks,
     Custom,
@@ -57,6 +60,7 @@ from reconciler.streams.queries.running_forms import running_problem
 from reconciler.streams.queries.write import stream_queries
 from reconciler.streams.reading import keeps_late_rows, read_transformation
 
+_WITHOUT_EQUALITY: Final = re.compile(r"\b(MAP|VARIANT)\b")
 NO_QUERY: Final = "SELECT NULL AS not_compiled"
 
 
@@ -161,13 +165,19 @@ def _assigned(about: "_About", transformation: AssignWatermarks, relations: _Rel
     if table is None:
         about.refuse_input(transformation.input, relations, "a table", "input")
         return None
-    if table.primary_key or not table.append_only:
+    reads_changes = transformation.read == CHANGES
+    if not reads_changes and (table.primary_key or not table.append_only):
         why = "it has a primary key" if table.primary_key else "it is not append-only"
-        hint = "declare it WITH ('append_only' = 'true'), and without a primary key"
+        hint = (
+            "write read: changes, to get what is inserted and deleted; or declare the table WITH ('append_only' = 'true'), "
+            "and without a primary key"
+        )
         about.refuse("P382", f"stream {about.name!r} reads table {table.name!r}, but {why}", hint, "input")
         return None
     columns = tuple((column.name, column.type) for column in table.columns)
     types = {fold(name): kind for name, kind in columns}
+    if reads_changes and not _has_comparable_rows(about, table.name, columns):
+        return None
     kind = types.get(fold(transformation.event_time))
     if transformation.column is None:
         if kind is None:
@@ -192,6 +202,20 @@ def _assigned(about: "_About", transformation: AssignWatermarks, relations: _Rel
     expressions = () if transformation.column is None else (transformation.event_time,)
     stream = Stream(transformation, (given,), (key,), (clock,), column, False, expressions)
     return _Known(stream, Input(about.name, output_columns(transformation, (given,)), column))
+
+
+def _has_comparable_rows(about: "_About", table: str, columns: Columns) -> bool:
+    """Whether the changes of a table can be told, and what each is."""
+    for name, kind in columns:
+        if fold(name) == CHANGE:
+            message = f"table {table!r} has a column {name!r}, which is what changes are called"
+            about.refuse("P383", message, "call the column of the table otherwise", "read")
+            return False
+        if _WITHOUT_EQUALITY.search((kind or "").upper()) is not None:
+            message = f"the changes of table {table!r} can't be told: Spark can't compare column {name!r}, a {kind}"
+            about.refuse("P386", message, "leave read: changes, or give the column another type", "read")
+            return False
+    return True
 
 
 def _input(about: "_About", name: str, relations: _Relations, setting: str) -> _Known | None:
@@ -302,10 +326,19 @@ def _definition(stream: Stream) -> str:
     """The query of a stream over all that its table has."""
     transformation = stream.transformation
     if isinstance(transformation, AssignWatermarks):
-        names = [quoted(name) for name, _ in stream.inputs[0].columns]
-        given = [] if transformation.column is None else [f"{transformation.event_time} AS {quoted(transformation.column)}"]
-        return f"SELECT {', '.join([*names, *given])} FROM {quoted(transformation.input)}"
+        return assigned_query(transformation, stream.inputs[0], "'insert'")
     return stream_queries(transformation, stream.inputs, None, Moment(0, after=watermark_query(stream))).output
+
+
+def assigned_query(transformation: AssignWatermarks, source: Input, change: str) -> str:
+    """The rows of a table with their event time. `change` is the expression that says what each of its changes is; of a
+    table as it stands, each row is inserted."""
+    columns = [quoted(name) for name, _ in source.columns]
+    if transformation.column is not None:
+        columns.append(f"{transformation.event_time} AS {quoted(transformation.column)}")
+    if transformation.read == CHANGES:
+        columns.append(f"{change} AS {quoted(CHANGE)}")
+    return f"SELECT {', '.join(columns)} FROM {quoted(transformation.input)}"
 
 
 def watermark_query(stream: Stream) -> str:
@@ -367,7 +400,7 @@ class _About:
     def can_be_key(self, name: str, setting: str, given: Input) -> bool:
         """Whether Spark can tell equal values of a column."""
         kind = {fold(column): of for column, of in given.columns}[fold(name)] or ""
-        if re.search(r"\b(MAP|VARIANT)\b", kind.upper()) is None:
+        if _WITHOUT_EQUALITY.search(kind.upper()) is None:
             return True
         message = f"{name!r} is a {kind}: Spark can't tell which of its values are equal, so it can't be a key"
         self.refuse("P386", message, "choose a column of another type, or one of its parts", setting)

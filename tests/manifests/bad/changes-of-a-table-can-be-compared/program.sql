@@ -1,0 +1,1 @@
+CREATE TABLE readings (device STRING PRIMARY KEY, at TIMESTAMP, parts MAP<STRING, INT>);
