@@ -14,27 +14,29 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from reconciler.base.patterns import lazy_pattern
+
 _PREFIX: Final = r"(?<![\w'\"\\])(?P<prefix>[rRbBuUfFxXnN]{0,2})"
-_IN_A_LINE: Final = re.compile(_PREFIX + r"(?P<body>'(?:[^'\\\n]|\\[^\n]|'')*+'|\"(?:[^\"\\\n]|\\[^\n]|\"\")*+\")")
-_ANYWHERE: Final = re.compile(
+_IN_A_LINE: Final = lazy_pattern(_PREFIX + r"(?P<body>'(?:[^'\\\n]|\\[^\n]|'')*+'|\"(?:[^\"\\\n]|\\[^\n]|\"\")*+\")")
+_ANYWHERE: Final = lazy_pattern(
     r"(?P<comment>(?<!\S)(?:--|\#)(?=[^\S\n])[^\n]*|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z))"
     rf"|{_PREFIX}(?P<body>'(?:[^'\\]|\\.|'')*+(?:'|\Z)|\"(?:[^\"\\]|\\.|\"\")*+(?:\"|\Z))",
     re.DOTALL,
 )
-_BETWEEN: Final = re.compile(r"(?:\s|\\\n|\|\||\+)*+")
-_ESCAPE: Final = re.compile(
+_BETWEEN: Final = lazy_pattern(r"(?:\s|\\\n|\|\||\+)*+")
+_ESCAPE: Final = lazy_pattern(
     r"\\(?:u(?P<four>[0-9A-Fa-f]{4})|U(?P<eight>[0-9A-Fa-f]{8})|x(?P<two>[0-9A-Fa-f]{2})|(?P<octal>[0-3][0-7]{2})|(?P<one>.))"
     r"|(?P<doubled>''|\"\")",
     re.DOTALL,
 )
 _ONE: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a", "\n": "", "%": "\\%", "_": "\\_"}
-_ITEM: Final = re.compile(
+_ITEM: Final = lazy_pattern(
     r"(?P<quote>[\"'])(?P<quoted>(?:\\.|(?!(?P=quote))[^\\\n])*+)(?P=quote)"
     r"|(?P<reference>\$\{[^{}\n]{0,200}\}|\$?\{\{[^{}\n]{0,200}\}\})"
     r"|(?P<word>(?:\\.|[^\s,\[\]{}\"'&;\\])++)|(?P<sign>.)",
     re.DOTALL,
 )
-_HEXADECIMAL: Final = re.compile(r"(?:[0-9A-Fa-f]{2}){8,}+")
+_HEXADECIMAL: Final = lazy_pattern(r"(?:[0-9A-Fa-f]{2}){8,}+")
 
 
 Span: TypeAlias = tuple[int, int]

@@ -5,9 +5,10 @@ armour, users and secret parameters of addresses. References (`${secret:NAME}`) 
 import re
 from typing import Final
 
+from reconciler.base.patterns import lazy_pattern
 from reconciler.base.secrets.names import names_a_secret_parameter
 
-TOKEN: Final = re.compile(
+TOKEN: Final = lazy_pattern(
     r"(?<![A-Za-z0-9_-])(?:gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{10,}"
     # GitLab: triggers, runners, deployments, jobs, SCIM, feeds, mails, agents, applications.
     r"|gl(?:ptt|rtr?|dt|cbt|soat|ft|imt|agent|oas|ffct)-[A-Za-z0-9_-]{20,}"
@@ -21,17 +22,17 @@ TOKEN: Final = re.compile(
     r"|(?:SK|key-)[0-9a-f]{32}(?![A-Za-z0-9])|NRAK-[A-Z0-9]{20,}|glsa_[A-Za-z0-9]{20,}_[0-9A-Fa-f]{8}"
     r"|lin_api_[A-Za-z0-9]{30,}|ATATT3[A-Za-z0-9_=-]{20,})"
 )
-ARMOUR: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{1,40}-----[^-]*(?:-----END [A-Z0-9 ]{1,40}-----)?")
-BEARER: Final = re.compile(
+ARMOUR: Final = lazy_pattern(r"-----BEGIN [A-Z0-9 ]{1,40}-----[^-]*(?:-----END [A-Z0-9 ]{1,40}-----)?")
+BEARER: Final = lazy_pattern(
     r"(?P<scheme>(?<![A-Za-z0-9_])Bearer|(?<=[\"'])Basic)(?P<blank>\s{1,20})(?P<value>[A-Za-z0-9._~+/=-]{12,})"
 )
-PARAMETER: Final = re.compile(r"(?P<start>[?&;](?P<name>[A-Za-z0-9._%-]{1,100})=)(?P<value>[^\s&;,#\"']+)")
-USER: Final = re.compile(
+PARAMETER: Final = lazy_pattern(r"(?P<start>[?&;](?P<name>[A-Za-z0-9._%-]{1,100})=)(?P<value>[^\s&;,#\"']+)")
+USER: Final = lazy_pattern(
     r"(?:(?<![A-Za-z0-9+.-])(?P<scheme>[A-Za-z][A-Za-z0-9+.-]{0,30}:))?//(?P<user>[^/@\s:?#\"'<>]*)(?P<rest>:[^\"'<>\n]{0,300})?@"
 )
-_PORT: Final = re.compile(r":\d+(/|\?|#)")
-MARKED: Final = re.compile(r"\*{3}[0-9]*")
-REFERENCE: Final = re.compile(r"\$\{(secret|var):[A-Za-z_][A-Za-z0-9_]*\}")
+_PORT: Final = lazy_pattern(r":\d+(/|\?|#)")
+MARKED: Final = lazy_pattern(r"\*{3}[0-9]*")
+REFERENCE: Final = lazy_pattern(r"\$\{(secret|var):[A-Za-z_][A-Za-z0-9_]*\}")
 
 
 def is_secret_parameter(found: re.Match[str]) -> bool:

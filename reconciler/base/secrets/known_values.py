@@ -25,6 +25,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from reconciler.base.patterns import lazy_pattern
 from reconciler.base.secrets.redaction import MASK
 
 _SHORTEST: Final = 4
@@ -32,7 +33,7 @@ _SHORTEST_ENCODED: Final = 6
 _LONGEST_PORT: Final = 5
 _LONGEST: Final = 4096
 # A line break that is written out is no part of the run behind it.
-_RUN: Final = re.compile(r"\\+[nrt]|[A-Za-z0-9+/=_-]{16,}")
+_RUN: Final = lazy_pattern(r"\\+[nrt]|[A-Za-z0-9+/=_-]{16,}")
 _COMMON: Final = frozenset(
     {
         "true",
@@ -81,8 +82,8 @@ _COMMON: Final = frozenset(
 )
 """What texts with secrets in them are made of (whole words, in small letters)."""
 
-_PARTS: Final = tuple(re.compile(rf"[^{ends}]+") for ends in (r"\s\"'`", r"\s\"'`;=,@:/&?#|<>(){}\[\]", r"\W", r"\W_"))
-_IDENTIFIER: Final = re.compile(r"[a-z_]+")
+_PARTS: Final = tuple(lazy_pattern(rf"[^{ends}]+") for ends in (r"\s\"'`", r"\s\"'`;=,@:/&?#|<>(){}\[\]", r"\W", r"\W_"))
+_IDENTIFIER: Final = lazy_pattern(r"[a-z_]+")
 _ENTITIES: Final = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
 
 

@@ -3,9 +3,11 @@
 import re
 from typing import Final
 
+from reconciler.base.patterns import lazy_pattern
+
 # Where a word begins: also in `storageAccountKey` and `AWSAccessKey`.
 _WORD: Final = r"(?:^|[._-]|(?-i:(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])))"
-_SECRET_NAME: Final = re.compile(
+_SECRET_NAME: Final = lazy_pattern(
     r"pass(word|wd|phrase|code)|pass[._-](word|phrase|code)|secret|token|credential|assertion|authorization|jaas|user[._-]?info"
     rf"|{_WORD}(private|account|master|customer|encryption|keystore|api|sas|auth|shared|access)[._-]?key(?![._-]?name)"
     rf"|shared[._-]?access[._-]?(key|signature)(?![._-]?name)|{_WORD}pwd?($|[._-])"
@@ -13,16 +15,16 @@ _SECRET_NAME: Final = re.compile(
     r"|(^|[._-])(sas|pem|certificate|header|headers|cookie)($|[._-])",
     re.IGNORECASE,
 )
-_NO_SECRET: Final = re.compile(
+_NO_SECRET: Final = lazy_pattern(
     r"[._-](provider|type|file|location|path|url|uri|endpoint|id|enabled|class|name)$", re.IGNORECASE
 )
-_PAIR_NAME: Final = re.compile(
+_PAIR_NAME: Final = lazy_pattern(
     r"^(x-(amz|goog|ms)-)?(sig|signature|security-token|credential|sas|auth|authorization|pwd|pass|key|code|api_?key|access_?key"
     r"|awsaccesskeyid|googleaccessid)$",
     re.IGNORECASE,
 )
 
-_OF_ONE: Final = re.compile(
+_OF_ONE: Final = lazy_pattern(
     r"(password|passwd|pass[._-]?(?:phrase|code)|pass[._-]word|pwd?|pass|secret|token|key|signature|credentials?|authorization)"
     r"([._-]?(value|plain|text|old|new|default|v?[0-9]+))?$",
     re.IGNORECASE,

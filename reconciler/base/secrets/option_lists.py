@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from reconciler.base.patterns import lazy_pattern
 from reconciler.base.secrets.code_parts import OPTION_PART, Part
 
-_LIST: Final = re.compile(r"(?<![\w.])(?:options|(?:tbl|db|serde)?properties|with)(?!\w)", re.IGNORECASE)
+_LIST: Final = lazy_pattern(r"(?<![\w.])(?:options|(?:tbl|db|serde)?properties|with)(?!\w)", re.IGNORECASE)
 _BEFORE_A_NAME: Final = frozenset({"set", "add", "drop"})
 _JOINED_BY: Final = frozenset({"||", "+"})
 _SPARE: Final = 20_000

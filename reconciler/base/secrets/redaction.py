@@ -27,6 +27,7 @@ from itertools import chain, count
 from typing import Any, Final
 
 from reconciler.base.literals import items_of_a_list
+from reconciler.base.patterns import lazy_pattern
 from reconciler.base.secrets.credentials import (
     ARMOUR,
     BEARER,
@@ -58,27 +59,27 @@ class Plain(Enum):
     """A number or a boolean, also as text."""
 
 
-_PAIR: Final = re.compile(
+_PAIR: Final = lazy_pattern(
     r"(?<![A-Za-z0-9._%-])(?P<name>[A-Za-z0-9._%-]+)(?P<sign>\s*=\s*)"
     r"(?P<value>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[^\s&;,#\"']+)"
 )
-_ENTRY: Final = re.compile(
+_ENTRY: Final = lazy_pattern(
     r"(?<![A-Za-z0-9._%-])(?<!\$\{)(?P<quote>[\"']?)(?P<name>[A-Za-z0-9._%-]+)(?P<sign>(?P=quote)\s*:\s*)"
     r"(?P<value>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|(?:(?:Basic|Bearer|Digest|Token)\s+)?[^\s&;,#\"'{}\[\]]+)",
     re.IGNORECASE,
 )
-_LISTED: Final = re.compile(
+_LISTED: Final = lazy_pattern(
     r"(?<![A-Za-z0-9._%-])(?<!\$\{)(?P<quote>[\"']?)(?P<name>[A-Za-z0-9._%-]++)(?P=quote)\s*+(?P<sign>[=:])\s*+(?=\[)"
 )
 
 _CONTAINERS: Final = ("abfs", "abfss", "wasb", "wasbs")
-_CONTAINER: Final = re.compile(r"[a-z0-9-]{1,63}")
-_WORD: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")
-_DIGITS: Final = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{1,20})?|true|false", re.IGNORECASE)
+_CONTAINER: Final = lazy_pattern(r"[a-z0-9-]{1,63}")
+_WORD: Final = lazy_pattern(r"[A-Za-z0-9_.-]{1,60}")
+_DIGITS: Final = lazy_pattern(r"[+-]?[0-9]{1,20}(\.[0-9]{1,20})?|true|false", re.IGNORECASE)
 _HOST: Final = r"(?:[A-Za-z0-9_.-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?"
 _PLAIN_PATH: Final = r"(?:[\w.+*~-]+|[\w.-]{1,60}=[\w.*-]{1,60})"
 _PATH: Final = rf"/?{_PLAIN_PATH}?(?:/+{_PLAIN_PATH})*/*"
-_ADDRESS: Final = re.compile(
+_ADDRESS: Final = lazy_pattern(
     # A container (abfss://container@account/…) is no user; over HTTP it may be a token, and a path may be one, too.
     rf"(?:(?:s3a?|gs|hdfs|abfss?|wasbs?)://(?:[a-z0-9-]{{1,63}}@)?{_HOST}(?:/{_PATH})?"
     rf"|(?:postgres(?:ql)?|jdbc:postgresql|https?)://{_HOST}(?:/[\w-]{{0,63}})?|file:/{{1,3}}{_PATH}|{_HOST}|{_PATH})"

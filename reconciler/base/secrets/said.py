@@ -8,38 +8,39 @@ from functools import partial
 from typing import Final
 
 from reconciler.base.literals import Said, items_of_a_list, said_in
+from reconciler.base.patterns import lazy_pattern
 from reconciler.base.secrets.credentials import ARMOUR, BEARER, PARAMETER, TOKEN, is_secret_parameter, is_secret_user
 from reconciler.base.secrets.names import is_secret_name, names_a_secret_of_an_entry, names_one_secret
 from reconciler.base.secrets.option_lists import options_in
 from reconciler.base.secrets.set_values import is_about_a_secret, is_of_pairs, values_set
 
-_BASIC_SAID: Final = re.compile(r"\ABasic\s{1,20}(?P<value>[A-Za-z0-9._~+/=-]{12,})")
+_BASIC_SAID: Final = lazy_pattern(r"\ABasic\s{1,20}(?P<value>[A-Za-z0-9._~+/=-]{12,})")
 _SAID: Final = r"(?<![A-Za-z0-9._%-])(?<!\$\{)(?P<name>(?:[A-Za-z0-9._-]++|%(?!3[ADad])|\\[_.*-]){1,100}+)"
-_SAID_NAME: Final = re.compile(
+_SAID_NAME: Final = lazy_pattern(
     rf"{_SAID}(?P<marks>(?:[\"'`*]{{1,3}}\]?)?)\s*+(?P<sign>=>|:=|={{1,3}}|(?<!//)::?(?!=)|%3[ADad])(?:\*{{1,2}}(?=\s))?\s*+"
 )
-_WEAKLY_SAID: Final = re.compile(
+_WEAKLY_SAID: Final = lazy_pattern(
     rf"(?P<before><?){_SAID}[\"'`*]{{0,3}}(?P<sign>\s++(?:is|-|->)\s++|[^\S\n]*+\|[^\S\n]*+|->|>|[^\S\n]++)"
     r"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{1,200}+)(?P=quote)|(?P<value>[^\s&;,\"'`|<>()]++)(?P<closed></)?)"
 )
-_MADE_UP: Final = re.compile(r"(?=[^A-Za-z]*+[A-Za-z])(?=[^0-9]*+[0-9]).{6,}+", re.DOTALL)
+_MADE_UP: Final = lazy_pattern(r"(?=[^A-Za-z]*+[A-Za-z])(?=[^0-9]*+[0-9]).{6,}+", re.DOTALL)
 """Of letters and digits, as no word of prose is but for the next."""
-_OF_PROSE: Final = re.compile(
+_OF_PROSE: Final = lazy_pattern(
     r"(?:sha|md|base|utf|aes|rsa|oauth|ipv|http|ed|es|hs|rs|ec|iso)-?[0-9]{1,5}\W*|[0-9]{4}-[0-9]{2}-[0-9]{2}\S*",
     re.IGNORECASE,
 )
-_MAY_NAME: Final = re.compile(r"pass|pwd|secret|token|key|cred|sign|auth|cookie", re.IGNORECASE)
-_TOUCHING: Final = re.compile(r"[^\s&;,\"`')\]}>|][^\s&;,\"]*+")
-_PORT: Final = re.compile(r"[0-9]++(?=[/?#\s&;,\"')\]}>]|\Z)")
-_AROUND: Final = re.compile(r"[\s\"`'(\[{<,;]")
+_MAY_NAME: Final = lazy_pattern(r"pass|pwd|secret|token|key|cred|sign|auth|cookie", re.IGNORECASE)
+_TOUCHING: Final = lazy_pattern(r"[^\s&;,\"`')\]}>|][^\s&;,\"]*+")
+_PORT: Final = lazy_pattern(r"[0-9]++(?=[/?#\s&;,\"')\]}>]|\Z)")
+_AROUND: Final = lazy_pattern(r"[\s\"`'(\[{<,;]")
 _OF_MANY_PARTS: Final = ("arn:", "urn:", "aws:")
 _NEAR: Final = 5
-_SAID_VALUE: Final = re.compile(
+_SAID_VALUE: Final = lazy_pattern(
     r"(?P<quote>[\"'])(?P<quoted>(?:\\.|(?!(?P=quote))[^\\\n])++)(?P=quote)"
     r"|(?P<scheme>(?:Basic|Bearer|Digest|Token)\s{1,5})?(?P<value>[^\s&;,\"]++)",
     re.IGNORECASE,
 )
-_STANDS_FOR: Final = re.compile(
+_STANDS_FOR: Final = lazy_pattern(
     # A reference, a place to fill in, what a function is called with, a mark, one for any text, a structure, a query.
     r"(?:(?:\$?\{[^{}]*\}|\$?\{\{[^{}]*\}\}|<[^<>]*>)[:@/._ -]{0,3})+"
     r"|\$[0-9]|\*+|\*{3}[0-9]*(?:\n\*{3}[0-9]*)*|%|%%|(?:%(?:[srd]|\(\w+\)s)[:@/._ -]{0,3})+"
@@ -54,38 +55,38 @@ _PATTERN: Final = (
 )
 _FILLED_IN: Final = r"(?:\$?\{\{[^{}\n]{0,200}\}\}[:@/._-]{0,3}){1,20}+"
 _CLOSED: Final = r"[)$\]}>']*+"
-_NO_VALUE: Final = re.compile(
+_NO_VALUE: Final = lazy_pattern(
     # As a whole, up to what ends a value: or a password that begins like it would be shown.
     rf"\(*+(?:{_PATTERN}{_CLOSED}(?=[\s&;,\"|]|\Z)|{_FILLED_IN}{_CLOSED}(?=[\s&;,\"]|\Z))"
 )
-_STRUCTURE: Final = re.compile(
+_STRUCTURE: Final = lazy_pattern(
     r"[\[{]++(?:[\s\"']|\Z|(?:(?:-?[0-9.]++|true|false|null)(?=[\s,:}\]])|(?=[}\]]))[}\]]*+(?=[\s&;,:\"']|\Z))|\(\s*select\s",
     re.IGNORECASE,
 )
-_TYPE: Final = re.compile(
+_TYPE: Final = lazy_pattern(
     r"(?:array|bigint|binary|boolean|byte|char|date|decimal|double|float|int|integer|interval|long|map|short|smallint|str|string"
     r"|struct|timestamp|timestamp_ntz|tinyint|varchar|variant)"
     r"(?:\(\s*+[0-9]*+\s*+|(?:[<\[]|\([0-9]++,).*)?[>)\]}]*",
     re.IGNORECASE | re.DOTALL,
 )
-_USER_SAID: Final = re.compile(
+_USER_SAID: Final = lazy_pattern(
     r"(?:(?<![A-Za-z0-9+.-])(?P<scheme>[A-Za-z][A-Za-z0-9+.-]{0,30}:))?//(?P<user>[^/@\s:?#<>]{0,300})(?P<rest>:[^<>\n]{0,300})?@"
 )
-_NAMED: Final = re.compile(
+_NAMED: Final = lazy_pattern(
     r"(?:(?<![A-Za-z0-9._%-])|(?<=\.)(?=`))(?P<quote>[\"'`]?)(?P<name>[A-Za-z0-9._-]{1,100})(?P=quote)(?:(?<=[\"'`])\s{0,5}\])?\Z"
 )
-_ANNOTATED: Final = re.compile(
+_ANNOTATED: Final = lazy_pattern(
     r"(?<![A-Za-z0-9._%-])(?P<name>[A-Za-z0-9._]{1,100})\s{0,5}:[^\S\n]{0,5}"
     r"[A-Za-z_][\w.]{0,40}(?:\[[\w., |]{0,80}\])?(?:\s?\|\s?None)?\Z"
 )
-_OF_TEXTS: Final = re.compile(
+_OF_TEXTS: Final = lazy_pattern(
     r"(query|sql|statement|message|prompt|help|comment|description|text|doc|error|hint|header)s?$|tokens$", re.IGNORECASE
 )
-_COMPARED: Final = re.compile(
+_COMPARED: Final = lazy_pattern(
     r"[\"']?\s*+(?:\)\s*+)*+==?\s*+(?:\(\s*+)*+(?:[\w`]+\.)*+(?P<quote>`?)(?P<name>[A-Za-z_][\w.-]{0,99})(?P=quote)(?![\w.(])"
 )
 """What stands behind a literal that a name is compared with: `'x' = password`."""
-_OPENED: Final = re.compile(r"(?<!\w)[rRbBuUfFxXnN]{0,2}[\"']\Z")
+_OPENED: Final = lazy_pattern(r"(?<!\w)[rRbBuUfFxXnN]{0,2}[\"']\Z")
 _SHORTEST: Final = 4
 _BEFORE: Final = 300
 _OPENING: Final = 5

@@ -21,22 +21,23 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from reconciler.base.literals import Span
+from reconciler.base.patterns import lazy_pattern
 from reconciler.base.secrets.call_values import OF_PAIRS, may_be_value, may_hold_values, takes_values
 from reconciler.base.secrets.code_parts import CODE_PART, Part
 from reconciler.base.secrets.listed_values import items_named
 from reconciler.base.secrets.names import is_secret_name, names_one_secret
 
 _NAME: Final = r"(?:(?<![\w.-])(?P<bare>[A-Za-z_][\w.]{0,99}+)|(?P<quote>[\"'`])(?P<named>[\w.-]{1,100}+)(?P=quote))"
-_SET: Final = re.compile(rf"{_NAME}\s*+(?:\]\s*+|(?P<closed>(?:\)\s*+)++))?(?P<sign>:=|=>|={{1,3}}(?!=)|:(?!:)|,|\()")
-_DEFAULTED: Final = re.compile(
+_SET: Final = lazy_pattern(rf"{_NAME}\s*+(?:\]\s*+|(?P<closed>(?:\)\s*+)++))?(?P<sign>:=|=>|={{1,3}}(?!=)|:(?!:)|,|\()")
+_DEFAULTED: Final = lazy_pattern(
     rf"{_NAME}\s++(?!as\b|is\b|and\b)\w++(?:\s?\([\d\s,]{{0,20}}\))?(?:\s++not\s++null)?\s++default\b", re.IGNORECASE
 )
-_SELECT: Final = re.compile(r"(?<![\w.])select(?!\w)", re.IGNORECASE)
-_SETTER: Final = re.compile(
+_SELECT: Final = lazy_pattern(r"(?<![\w.])select(?!\w)", re.IGNORECASE)
+_SETTER: Final = lazy_pattern(
     r"(?:\w+\.)*_?(?:(?:set|with|add|use)_?[A-Za-z_]+|password|passwd|passphrase|pwd)", re.IGNORECASE
 )
-_PARENTHESIS: Final = re.compile(r"[()]")
-_CALLED: Final = re.compile(r"(\w+)\s*\Z")
+_PARENTHESIS: Final = lazy_pattern(r"[()]")
+_CALLED: Final = lazy_pattern(r"(\w+)\s*\Z")
 _SPARE: Final = 20_000
 _BEFORE: Final = 300
 _LONGEST_WORD: Final = 12
@@ -54,10 +55,10 @@ _NO_ALIAS: Final = (
     | frozenset(("as", "and", "or", "end", "when", "then", "else", "over", "collate", "filter", "not"))
 )
 _ARGUMENTS_OF_VALUE: Final = frozenset({"default", "value", "fallback", "default_value", "text"})
-_GLUE: Final = re.compile(r"\s*(?:\|\||[+,)])")
+_GLUE: Final = lazy_pattern(r"\s*(?:\|\||[+,)])")
 """What begins so is no literal, but what stands between two."""
 
-_WORD_OF_CODE: Final = re.compile(r"utf-?(8|16|32)|(us-)?ascii|latin-?1|iso-8859-1", re.IGNORECASE)
+_WORD_OF_CODE: Final = lazy_pattern(r"utf-?(8|16|32)|(us-)?ascii|latin-?1|iso-8859-1", re.IGNORECASE)
 _BEGINS: Final = frozenset("([+-\\")
 _JOIN: Final = frozenset(("+", "-", "||", "::", "%", "*"))
 
