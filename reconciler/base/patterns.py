@@ -5,22 +5,20 @@ nothing changed.
 """
 
 import re
-from functools import cached_property
 from typing import Any, cast
 
 
 class _Later:
-    """What `re.compile` would give, made with the first use of it."""
+    """What `re.compile` would give, made with the first use of it. What was asked for once is at hand."""
 
     def __init__(self, text: str, flags: int) -> None:
-        self._text, self._flags = text, flags
-
-    @cached_property
-    def _compiled(self) -> "re.Pattern[str]":
-        return re.compile(self._text, self._flags)
+        self._made_of = (text, flags)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._compiled, name)
+        # `re` remembers what it compiled.
+        found = getattr(re.compile(*self._made_of), name)
+        setattr(self, name, found)
+        return found
 
 
 def lazy_pattern(text: str, flags: int = 0) -> "re.Pattern[str]":
