@@ -19,8 +19,20 @@ def mostly_slow(cells: Sequence[Any], *kept: Any) -> list[Any]:
     ]
 
 
+ROOT = Path(__file__).parents[1]
+
+
+def listed() -> tuple[str, ...]:
+    """The tests that `slow_suite.txt` names."""
+    lines = (ROOT / "tests" / "slow_suite.txt").read_text("utf-8").splitlines()
+    return tuple(line for line in lines if line and not line.startswith("#"))
+
+
 def is_slow(file: Path, test: str) -> bool:
-    """Whether a test is in the slow suite with all its cells: by a mark of its own, or of its file."""
+    """Whether a test is in the slow suite with all its cells: by a mark of its own, or of its file, or by its place."""
+    place = file.resolve().relative_to(ROOT).as_posix()
+    if any(one.startswith(f"{place}::") and one.rpartition("::")[2] == test for one in listed()):
+        return True
     tree = ast.parse(file.read_text("utf-8"))
     found = next(one for one in _functions(tree) if one.name == test)
     return any(map(_says_slow, found.decorator_list)) or any(map(_says_slow, _marks_of_file(tree)))

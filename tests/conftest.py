@@ -9,6 +9,7 @@ from hypothesis import settings
 
 from reconciler.base.secrets.known_values import forget_secrets
 from reconciler.engine.protocol import Engine
+from tests.cells import listed
 from tests.few_rows import FEW_ROWS
 
 if TYPE_CHECKING:
@@ -27,14 +28,22 @@ _NEED_JAVA = frozenset({"spark_engine", "kafka_broker"})
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever asks for Spark or the broker has the marker, so that `-m "not spark"` never starts a JVM.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Whatever asks for Spark or the broker has the marker, so that `-m "not spark"` never starts a JVM. What
+    `slow_suite.txt` names is slow; a line that names no test is an error wherever all tests are collected.
 
     Files with such tests come first: they take longest, and one of them at the end would keep the other processes waiting.
     """
+    named, met = frozenset(listed()), set()
     for item in items:
+        found = named.intersection((item.nodeid, item.nodeid.partition("[")[0]))
+        if found:
+            item.add_marker(pytest.mark.slow)
+            met |= found
         if not _NEED_JAVA.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.spark)
+    if config.args == config.getini("testpaths") and met != named:
+        raise pytest.UsageError(f"slow_suite.txt names what is no test: {', '.join(sorted(named - met))}")
     long = {item.path for item in items if item.get_closest_marker("spark") and not item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in long)
 
