@@ -1,6 +1,7 @@
 """What of the tests is in every run: some cells of each long matrix, and something of all that is claimed."""
 
 import ast
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,19 +20,26 @@ def mostly_slow(cells: Sequence[Any], *kept: Any) -> list[Any]:
     ]
 
 
+_FEW_CELLS = re.compile("1 of ([0-9]+) cells: ")
 ROOT = Path(__file__).parents[1]
 
 
-def listed() -> tuple[str, ...]:
-    """The tests that `slow_suite.txt` names."""
+def listed() -> dict[str, int]:
+    """The tests that `slow_suite.txt` names; 0: in the slow suite altogether, else one in so many cells is not."""
     lines = (ROOT / "tests" / "slow_suite.txt").read_text("utf-8").splitlines()
-    return tuple(line for line in lines if line and not line.startswith("#"))
+    found = {}
+    for line in lines:
+        few = _FEW_CELLS.match(line)
+        if line and not line.startswith("#"):
+            found[line[few.end() :] if few else line] = int(few[1]) if few else 0
+    return found
 
 
 def is_slow(file: Path, test: str) -> bool:
     """Whether a test is in the slow suite with all its cells: by a mark of its own, or of its file, or by its place."""
     place = file.resolve().relative_to(ROOT).as_posix()
-    if any(one.startswith(f"{place}::") and one.rpartition("::")[2] == test for one in listed()):
+    names = [one for one, few in listed().items() if not few and one.startswith(f"{place}::")]
+    if any(one.rpartition("::")[2] == test for one in names):
         return True
     tree = ast.parse(file.read_text("utf-8"))
     found = next(one for one in _functions(tree) if one.name == test)

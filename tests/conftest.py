@@ -1,6 +1,7 @@
 """What tests share: one Spark session and one Kafka broker for the whole run, each started by the first test that asks."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -34,16 +35,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Files with such tests come first: they take longest, and one of them at the end would keep the other processes waiting.
     """
-    named, met = frozenset(listed()), set()
+    named, met = listed(), Counter[str]()
     for item in items:
-        found = named.intersection((item.nodeid, item.nodeid.partition("[")[0]))
-        if found:
-            item.add_marker(pytest.mark.slow)
-            met |= found
+        for name in named.keys() & {item.nodeid, item.nodeid.partition("[")[0]}:
+            if not named[name] or met[name] % named[name]:
+                item.add_marker(pytest.mark.slow)
+            met[name] += 1
         if not _NEED_JAVA.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.spark)
-    if config.args == config.getini("testpaths") and met != named:
-        raise pytest.UsageError(f"slow_suite.txt names what is no test: {', '.join(sorted(named - met))}")
+    if config.args == config.getini("testpaths") and met.keys() != named.keys():
+        raise pytest.UsageError(f"slow_suite.txt names what is no test: {', '.join(sorted(named.keys() - met.keys()))}")
     long = {item.path for item in items if item.get_closest_marker("spark") and not item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in long)
 
