@@ -28,6 +28,7 @@ from reconciler.streams.queries.parts import (
     NEW,
     TIME,
     after,
+    greatest_multiple,
     keys_in,
     late_queries,
     listed,
@@ -45,6 +46,7 @@ from reconciler.streams.queries.parts import (
 
 _SIDES: Final = ("left", "right")
 _SIDE, _STEP, _MATCHED = "`__side`", "`__step`", "`__matched`"
+_SPAN = "`__span`"
 _JOINS, _ID, _CHOSEN = "`__joins`", "`__id`", "`__chosen`"
 _LEFT, _RIGHT = f"{_SIDE} = 'left'", f"{_SIDE} = 'right'"
 
@@ -205,11 +207,23 @@ class _Join:
         if self.given.matches is Matches.LATEST:
             on = " AND ".join([*equal, f"`__l`.{_CHOSEN} = `__r`.{_ID}"])
             return [f"`__choosing` AS `__l`\nJOIN `__choosing` AS `__r` ON {on}"]
-        on = " AND ".join([*equal, f"ABS(`__l`.{TIME} - `__r`.{TIME}) <= {self.expiry}"])
+        # Rows of a key are compared with those near them alone: a span of time has those of the left, and every span that
+        # is near enough to one of the right has that.
+        span = 4 * max(self.expiry, 1)
+        ends = listed(greatest_multiple(f"({TIME} {sign} {self.expiry})", span) for sign in "-+")
+        of_left = f"{greatest_multiple(TIME, span)} AS {_SPAN}"
+        of_right = f"explode(array_distinct(array({ends}))) AS {_SPAN}"
+
+        def rows(span_of: str, side: str) -> str:
+            columns = listed([*self.columns, *self.keys, TIME, NEW, span_of])
+            return f"SELECT {columns}\nFROM `__cached`\nWHERE {side} AND {_JOINS}"
+
+        left, right = rows(of_left, _LEFT), rows(of_right, _RIGHT)
+        near = f"ABS(`__l`.{TIME} - `__r`.{TIME}) <= {self.expiry}"
+        on = " AND ".join([*equal, f"`__l`.{_SPAN} = `__r`.{_SPAN}", near])
         # What was cached is not compared with what was cached.
         came = [f"`__l`.{NEW}", f"NOT `__l`.{NEW} AND `__r`.{NEW}"] if self.known else [f"`__l`.{NEW}"]
-        sides = f"`__l`.{_LEFT} AND `__r`.{_RIGHT}"
-        return [f"`__cached` AS `__l`\nJOIN `__cached` AS `__r` ON {on}\nWHERE {sides} AND {one}" for one in came]
+        return [f"(\n{left}\n) AS `__l`\nJOIN (\n{right}\n) AS `__r` ON {on}\nWHERE {one}" for one in came]
 
     def _output_names(self) -> list[str]:
         """What the output's columns are called, after the keys."""
