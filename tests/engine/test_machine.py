@@ -379,6 +379,29 @@ for number in (1, 2):
         assert (ran.stdout, ran.stderr) == ("[(1,)]\n0\n[(2,)]\n0\n", "")
 
     @pytest.mark.slow
+    def test_codecs_that_can_not_be_loaded_are_told_at_the_start_and_the_next_start_is_another_jvm(
+        self, tmp_path: Path
+    ) -> None:
+        program = """
+from reconciler.engine.protocol import Selection
+from reconciler.engine.spark.engine import spark_engine
+from reconciler.base.errors import EngineError
+query = Selection("SELECT 1", (), {})
+for place in ("/dev/null/none", "/tmp"):
+    options = f"-Dorg.xerial.snappy.tempdir={place}"
+    engine = spark_engine({"spark.master": "local[1]", "spark.driver.extraJavaOptions": options})
+    try:
+        print(engine.select(query).rows)
+    except EngineError as error:
+        print(error.code, "codecs" in error.message)
+    engine.close()
+"""
+        command = [sys.executable, "-W", "ignore", "-c", program]
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+        ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
+        assert ran.stdout == "X702 True\n[(1,)]\n"
+
+    @pytest.mark.slow
     def test_the_end_of_the_jvm_is_one_error_and_the_next_call_starts_another(self, tmp_path: Path) -> None:
         program = """
 import os, threading

@@ -92,6 +92,8 @@ _WITHOUT_PAGE = {
     "spark.sql.ui.retainedExecutions": "10",
     "spark.sql.ui.explainMode": "simple",
 }
+# Classes that load the native code of a codec: Snappy (Parquet files) and Zstandard (each shuffle).
+_CODECS = ("org.xerial.snappy.Snappy", "com.github.luben.zstd.Zstd")
 # What a JVM that runs already can't be told any more.
 _OF_THE_JVM = frozenset({"spark.driver.memory", "spark.driver.extraClassPath", _JAVA_OPTIONS, "spark.jars"})
 
@@ -343,9 +345,29 @@ def settings_of_start(configuration: Mapping[str, str]) -> dict[str, str]:
 def _session(configuration: Mapping[str, str], gateway: Any) -> SparkSession:
     conf = SparkConf(loadDefaults=False).setAll(list(configuration.items()))
     try:
-        return SparkSession(SparkContext(conf=conf, gateway=gateway))
+        session = SparkSession(SparkContext(conf=conf, gateway=gateway))
     except Exception as error:
         raise EngineError("X702", f"Spark did not start: {_first_line(error)}") from error
+    _load_codecs(session)
+    return session
+
+
+def _load_codecs(session: SparkSession) -> None:
+    """Load the native code of Spark's codecs.
+
+    A codec copies its code to the temporary folder when it is first used. If that fails, for want of room say, this JVM can
+    never use the codec again: no later step of a live run could be carried out. So each is used when Spark starts.
+    """
+    java: Any = session._jvm
+    loader = java.java.lang.Thread.currentThread().getContextClassLoader()
+    try:
+        for name in _CODECS:
+            java.java.lang.Class.forName(name, True, loader)
+    except Py4JJavaError as error:
+        message = f"Spark can't load its codecs: {_first_line(error)}"
+        stop(session)
+        hint = "make room in Java's temporary folder (java.io.tmpdir, usually /tmp), or let files there be executed"
+        raise EngineError("X702", message, hint) from error
 
 
 def _gateway(conf: SparkConf) -> Any:
@@ -373,4 +395,5 @@ def _last_lines(output: IO[bytes]) -> str:
 def _first_line(error: Exception) -> str:
     lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith("py4j")]
     # py4j's first line only says that a call failed; Java's exception stands on the second.
-    return lines[1] if len(lines) > 1 and lines[0].startswith("An error occurred") else (lines or [repr(error)])[0]
+    line = lines[1] if len(lines) > 1 and lines[0].startswith("An error occurred") else (lines or [repr(error)])[0]
+    return line.removeprefix(": ")

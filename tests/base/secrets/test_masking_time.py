@@ -122,7 +122,9 @@ PIECES = (
 
 @pytest.mark.parametrize("piece", PIECES)
 def test_masking_takes_as_long_as_the_text_is(piece: str) -> None:
-    assert seconds(50_000, piece) < 0.625
+    """Five times the text takes about five times as long; with the square of its length it would take 25 times. Of three
+    tries the quickest counts: the processor is shared."""
+    assert any(seconds(50_000, piece) < 12 * seconds(10_000, piece) for _ in range(3))
 
 
 @pytest.mark.slow
