@@ -8,15 +8,20 @@ few, `_kept` says. A stream that was bootstrapped remembers nothing yet, nor doe
 computed by its next step, from the rows that its inputs had before that step, which are those that it was bootstrapped from.
 The first step by another definition that goes on writes all of it anew.
 
+Where many rows came, and can be put together before anything else (`StreamQueries.fold`), they are read once for that; what
+is given and what is remembered are computed from the few that this gives.
+
 Event times are read from the files that came, where this process surely reads them; else the engine is asked. The query that
 counts late rows is asked only where one may have come.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from reconciler.base.digest import digest_json
+from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
 from reconciler.delta.added_files import Extremes, added_files, extremes
 from reconciler.delta.opening import join_location
@@ -35,15 +40,16 @@ from reconciler.engine.protocol import (
     StoredSource,
     ViewBuild,
 )
+from reconciler.materialize.apply_effects import remove
 from reconciler.materialize.late_letters import letters_query
-from reconciler.materialize.stream_keys import is_due, keys_seen
+from reconciler.materialize.stream_keys import MANY_ROWS, is_due, keys_seen
 from reconciler.project.program.model import Clock, Program, Stream, View
 from reconciler.project.program.streams import assigned_query
 from reconciler.query.reading import Place, functions_for, sources_for
 from reconciler.registry.placements import FormerState, KeysSeen, StateSegment, StreamState
 from reconciler.state.folders import staging_folder
 from reconciler.streams.model import CHANGES, AssignWatermarks
-from reconciler.streams.queries import NO_WATERMARK, Memory, Moment, StreamQueries
+from reconciler.streams.queries import FOLDED, NO_WATERMARK, Memory, Moment, StreamQueries
 from reconciler.streams.queries.keys_seen import keys_seen_query
 from reconciler.streams.queries.log import DUE, DUE_LAST, Log
 from reconciler.streams.queries.parts import unquoted
@@ -114,15 +120,26 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
     stay = () if is_rewritten else _kept(before.segments)
     joined = before.segments[len(stay) :]
     log = Log(LOG, LAST if joined and not is_rewritten else None, is_rewritten)
-    queries = work.queries(log, Moment(step, _literal(passed), _literal(now)))
+    moment = Moment(step, _literal(passed), _literal(now))
+    queries = work.queries(log, moment)
+    came = rows = work.sources(added)
+    row_count = work.rows(added)
+    folded = None
+    if queries.fold is not None and row_count is not None and row_count >= MANY_ROWS:
+        folded = join_location(places.location, staging_folder(program.name, "folded", str(step), view.name))
+        engine.build_view(work.build(queries.fold, rows, folded))
+        came, queries = (StoredSource(FOLDED, folded, 0),), work.queries(log, moment, is_folded=True)
     needed = None if is_rewritten else work.needed(queries.memory, (passed, now))
-    rows = work.sources(added)
     locations = tuple(join_location(places.location, one) for one in before.folders)
-    sources = (*rows, LogSource(LOG, locations, needed))
-    output = work.build(queries.output, sources, join_location(places.location, folder))
+    remembers = LogSource(LOG, locations, needed)
+    output = work.build(queries.output, (*came, remembers), join_location(places.location, folder))
     built = engine.build_view(output)
-    with_last = (*sources, LogSource(LAST, locations[len(stay) :])) if log.last is not None else sources
-    state = engine.build_view(work.build(queries.state, with_last, join_location(places.location, kept)))
+    last = () if log.last is None else (LogSource(LAST, locations[len(stay) :]),)
+    state = engine.build_view(work.build(queries.state, (*came, remembers, *last), join_location(places.location, kept)))
+    if folded is not None:
+        with suppress(EngineError):  # on an object store; a prune removes it
+            remove(engine, folded)
+    sources = (*rows, remembers)
     late = work.count(queries.late.count, sources) if work.may_be_late(times, passed) else 0
     letters = None
     if late and work.stream.keeps_late:
@@ -130,7 +147,7 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
         query = letters_query(view.name, step, queries.late.rows, _literal(passed))
         engine.build_view(work.build(query, sources, join_location(places.letters, letters)))
     seen = before.keys
-    if is_due(seen, step, work.rows(added)):
+    if is_due(seen, step, row_count):
         seen = work.keys_seen(rows, step)
     remembered = StreamState(
         kept,
@@ -214,9 +231,9 @@ class _Work:
         """Whether a state was written in the layout that is read."""
         return state.form.partition(":")[0] == self.form.partition(":")[0]
 
-    def queries(self, log: Log | None, moment: Moment) -> StreamQueries:
+    def queries(self, log: Log | None, moment: Moment, is_folded: bool = False) -> StreamQueries:
         assert not isinstance(self.stream.transformation, AssignWatermarks)
-        return stream_queries(self.stream.transformation, self.stream.inputs, log, moment)
+        return stream_queries(self.stream.transformation, self.stream.inputs, log, moment, is_folded)
 
     def needed(self, memory: Memory, watermarks: tuple[int | None, int | None]) -> Needed | None:
         """Which rows of the log a step needs between two watermarks; None where that can't be told by columns."""

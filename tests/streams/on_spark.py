@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from pyspark.sql.types import StructField, StructType
 
 from reconciler.streams.model import Stateful, inputs_of
-from reconciler.streams.queries import NO_WATERMARK, Input, Moment, StreamQueries
+from reconciler.streams.queries import FOLDED, NO_WATERMARK, Input, Moment, StreamQueries
 from reconciler.streams.queries.log import UNTIL, WRITTEN, Log
 from reconciler.streams.queries.write import stream_queries
 from tests.streams.histories import FOLLOW
@@ -67,7 +67,8 @@ def rows_of(frame: Any) -> list[tuple[Any, ...]]:
 
 class StreamOnSpark:
     """A stream from step to step, which begin with 1. What a step writes down the next ones find, in segments that are put
-    together by chance; what is remembered is written anew now and then, as for a definition that goes on."""
+    together by chance, as are the rows that come; what is remembered is written anew now and then, as for a definition that
+    goes on."""
 
     def __init__(self, session: Any, of: Stateful, columns: Columns = COLUMNS) -> None:
         self._session, self._of, self._columns = session, of, columns
@@ -93,7 +94,7 @@ class StreamOnSpark:
             self._show(_LOG, self._segments)
             self._show(_LAST, self._segments[len(self._segments) - together :])
             log = Log(_LOG, _LAST if together else None, is_rewritten)
-        queries = stream_queries(self._of, inputs_for(self._of, self._columns), log, moment)
+        queries = self._folded(stream_queries(self._of, inputs_for(self._of, self._columns), log, moment), log, moment)
         output, state = self._session.sql(queries.output), self._session.sql(queries.state)
         given = rows_of(output)
         ((late,),) = self._session.sql(queries.late.count).collect()
@@ -103,6 +104,14 @@ class StreamOnSpark:
         kept = 0 if is_rewritten else len(self._segments) - together
         self._segments = [*self._segments[:kept], state.collect()]
         return StepOnSpark(given, late, self._remembered(queries, after), (_typed(output), _typed(state)))
+
+    def _folded(self, queries: StreamQueries, log: Log | None, moment: Moment) -> StreamQueries:
+        """Queries that read the rows that came put together, where that can be done; by chance."""
+        if queries.fold is None or log is None or self._chance.random() < 0.5:
+            return queries
+        folded = self._session.sql(queries.fold)
+        self._session.createDataFrame(folded.collect(), folded.schema).createOrReplaceTempView(FOLDED)
+        return stream_queries(self._of, inputs_for(self._of, self._columns), log, moment, is_folded=True)
 
     def _show(self, name: str, segments: list[list[Any]]) -> None:
         rows = [row for segment in segments for row in segment]

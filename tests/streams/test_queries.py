@@ -11,6 +11,7 @@ from reconciler.streams.model import (
     AfterWatermark,
     AggregateOverWindow,
     Custom,
+    Hopping,
     OuterCachingJoin,
     Previous,
     RunningAggregate,
@@ -20,7 +21,7 @@ from reconciler.streams.model import (
     WindowClose,
     inputs_of,
 )
-from reconciler.streams.queries import Input, Moment
+from reconciler.streams.queries import FOLDED, Input, Moment
 from reconciler.streams.queries.log import Log
 from reconciler.streams.queries.parts import ordering
 from reconciler.streams.queries.write import stream_queries
@@ -57,6 +58,20 @@ def test_definitions_are_read_as_those_of_views_are() -> None:
         analysed = analyse_query(definition, None, {**relations, "watermarks": {"now": "BIGINT"}})
         assert not analysed.diagnostics
         assert analysed.columns is not None
+
+
+def test_rows_that_came_are_put_together_where_no_trigger_counts_and_order_does_not_matter() -> None:
+    folded = [of for of in ALL if stream_queries(of, inputs_for(of), Log("remembered"), NOW).fold is not None]
+    assert folded
+    for of in folded:
+        assert isinstance(of, AggregateOverWindow)
+        assert isinstance(of.window, Tumbling | Hopping)
+        assert of.trigger in (AfterWatermark(), WindowClose())
+        assert all(expression not in ("first(v)", "last(v)") for _, expression in of.aggregates)
+        queries = stream_queries(of, inputs_for(of), Log("remembered"), NOW, is_folded=True)
+        assert "`readings`" not in queries.output + queries.state
+        assert f"`{FOLDED}`" in queries.output
+        assert queries.memory.came == ((FOLDED, ("`h`", "`k`")),)
 
 
 def test_the_state_is_read_only_where_there_is_one() -> None:

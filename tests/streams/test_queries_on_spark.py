@@ -45,6 +45,7 @@ QUICK = (
     AggregateOverWindow("readings", KEYS, Count(3), AGGREGATES, CountTrigger(2), Accumulation.DISCARDING, expiry=12),
     AggregateOverWindow("readings", KEYS, Hopping(10, 4), IN_ANY_ORDER, EARLY_AND_LATE, allowed_lateness=7),
     AggregateOverWindow("readings", KEYS, Session(4), IN_ANY_ORDER, AfterWatermark(), allowed_lateness=7),
+    AggregateOverWindow("readings", KEYS, Hopping(10, 4), IN_ANY_ORDER, WindowClose(), allowed_lateness=7),
     OuterCachingJoin("readings", "alarms", KEYS, 6, Matches.LATEST),
     *(of for of in by_key() if not isinstance(of, OuterCachingJoin)),
 )

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 NO_WATERMARK: Final = "CAST(NULL AS BIGINT)"
+FOLDED: Final = "__folded"
+"""The relation by which queries read the rows that came, put together (`StreamQueries.fold`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +70,14 @@ class LateQueries:
 class StreamQueries:
     """`output` gives the rows that are emitted, `state` the rows that are remembered, `late` those that came too late.
     `event_time` is the column of the output that has its event time. `memory` says of the rows of the state which of them a
-    step needs."""
+    step needs.
+
+    `fold`: what puts the rows that came together, so that there are few of them. Queries that are made for that read
+    `FOLDED`, which has what it gives, in place of the input; but for `late`. None: the rows that came are all needed."""
 
     output: str
     state: str
     late: LateQueries
     event_time: str
     memory: Memory
+    fold: str | None = None

@@ -5,10 +5,12 @@ What is given is as of `time_windows`. What is remembered is one row for each op
 The state has the keys, `__end`, the end of the window in microseconds, `__count`, how many rows it has, `__early`, how many
 of them came before its end, and `__value_<name>` for each aggregate (of an average `__value_<name>_sum` and
 `__value_<name>_count`). Triggers can be changed over it.
+
+Where no trigger counts, the rows that came can be folded into such windows, too, before a step reads them.
 """
 
 from reconciler.streams.model import AfterWatermark, AggregateOverWindow, CountTrigger, Hopping, Tumbling, WindowClose
-from reconciler.streams.queries import Input, Memory, Moment, StreamQueries
+from reconciler.streams.queries import FOLDED, Input, Memory, Moment, StreamQueries
 from reconciler.streams.queries.firings import FIRING, ORDINAL, own_numbers
 from reconciler.streams.queries.parts import (
     EVENT_TIME,
@@ -48,12 +50,14 @@ def partial_window_queries(
     source: Input,
     state: str | None,
     moment: Moment,
+    is_folded: bool,
 ) -> StreamQueries:
     """The queries of a step. With no state, what is given is that of all rows at once."""
-    step = _PartialStep(transformation, window, source, moment, forms, state)
+    counts = transformation.trigger not in (AfterWatermark(), WindowClose())
+    step = _PartialStep(transformation, window, source, moment, forms, state, is_folded and not counts)
     whole = time_window_queries(transformation, window, source, None, moment)
     output = whole.output if state is None else step.output()
-    return StreamQueries(output, step.state(), whole.late, EVENT_TIME, step.memory())
+    return StreamQueries(output, step.state(), whole.late, EVENT_TIME, step.memory(), None if counts else step.fold())
 
 
 class _PartialStep(WindowStep):
@@ -67,9 +71,10 @@ class _PartialStep(WindowStep):
         moment: Moment,
         forms: Forms,
         state: str | None,
+        is_folded: bool,
     ) -> None:
         super().__init__(given, window, source, None, moment)
-        self.forms, self.remembered = forms, state
+        self.forms, self.remembered, self.is_folded = forms, state, is_folded
         self.kept = kept_values(forms)
         self.values = [column for column, _ in self.kept]
 
@@ -90,12 +95,21 @@ class _PartialStep(WindowStep):
         columns = listed([*self.keys, END, _COUNT, _FROM_START, *self.values])
         all_rows = together(
             self.remembered and f"SELECT {columns}\nFROM {quoted(self.remembered)}",
-            f"SELECT {columns}\nFROM `__came`",
+            f"SELECT {columns}\nFROM {quoted(FOLDED) if self.is_folded else '`__came`'}",
         )
+        came = [] if self.is_folded else self.came()
+        return [*came, ("__all", all_rows), ("__windows", self.grouped("__all"))]
+
+    def grouped(self, rows: str) -> str:
+        """Of each window, what these rows of windows come to together."""
         sums = [f"SUM({one}) AS {one}" for one in (_COUNT, _FROM_START)]
         values = [f"{one.combine(column, '')} AS {column}" for column, one in self.kept]
-        grouped = f"SELECT {listed([*self.keys, END, *sums, *values])}\nFROM `__all`\nGROUP BY {listed([*self.keys, END])}"
-        return [*self.came(), ("__all", all_rows), ("__windows", grouped)]
+        return (
+            f"SELECT {listed([*self.keys, END, *sums, *values])}\nFROM {quoted(rows)}\nGROUP BY {listed([*self.keys, END])}"
+        )
+
+    def fold(self) -> str:
+        return query(self.came(), self.grouped("__came"))
 
     def output(self) -> str:
         trigger = self.given.trigger
@@ -142,9 +156,11 @@ class _PartialStep(WindowStep):
         """The windows of a key are remembered anew with the rows of it that come."""
         trigger = self.given.trigger
         due = plus(END, self.given.allowed_lateness if isinstance(trigger, WindowClose) else 0)
+        keys, came = of_keys(self.source, self.keys)
         return Memory(
             (*self.keys, END, _COUNT, _FROM_START, *self.values),
-            *of_keys(self.source, self.keys),
+            keys,
+            tuple((FOLDED, columns) for _, columns in came) if self.is_folded else came,
             f"{self.closes} - 1",
             due=None if isinstance(trigger, CountTrigger) else (due, due),
         )

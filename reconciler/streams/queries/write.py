@@ -39,25 +39,29 @@ from reconciler.streams.queries.sorted_rows import sort_queries
 from reconciler.streams.queries.time_windows import time_window_queries
 
 
-def stream_queries(transformation: Stateful, inputs: tuple[Input, ...], log: Log | None, moment: Moment) -> StreamQueries:
+def stream_queries(
+    transformation: Stateful, inputs: tuple[Input, ...], log: Log | None, moment: Moment, is_folded: bool = False
+) -> StreamQueries:
     """The queries of a step of a transformation over its inputs, in their order. `log` has what `state` of the steps before
-    gave; None: nothing is remembered."""
+    gave; None: nothing is remembered. `is_folded`: the rows that came have been put together by the step's `fold`."""
     if log is None:
         return first_log(_queries(transformation, inputs, None, moment), moment)
-    queries = _queries(transformation, inputs, NEEDED, moment)
+    queries = _queries(transformation, inputs, NEEDED, moment, is_folded)
     adds = queries.memory.is_added_to and not log.is_rewritten
     state = _queries(transformation, inputs, None, moment).state if adds else queries.state
     return log_queries(queries, state, log, moment)
 
 
-def _queries(transformation: Stateful, inputs: tuple[Input, ...], state: str | None, moment: Moment) -> StreamQueries:
+def _queries(
+    transformation: Stateful, inputs: tuple[Input, ...], state: str | None, moment: Moment, is_folded: bool = False
+) -> StreamQueries:
     """The queries over a state that has all that is remembered, and no more, of the keys that come or are due."""
     match transformation:
         case AggregateOverWindow(window=Tumbling() | Hopping() as window):
             forms = _partial_forms(transformation, inputs[0])
             if forms is None:
                 return time_window_queries(transformation, window, inputs[0], state, moment)
-            return partial_window_queries(transformation, window, forms, inputs[0], state, moment)
+            return partial_window_queries(transformation, window, forms, inputs[0], state, moment, is_folded)
         case AggregateOverWindow(window=Session() as window):
             forms = _partial_forms(transformation, inputs[0])
             counts = transformation.trigger not in (AfterWatermark(), WindowClose())
