@@ -65,6 +65,9 @@ LAYOUT: Final = "1"
 FEW_ROWS: Final = 2_000
 """So few are written at each step: to read them again takes no longer than to find them."""
 
+MOST_VALUES: Final = 1_000
+"""So many values can have a watermark of their own: each step's head has that of each."""
+
 MOST_BYTES: Final = 64 << 20
 """Of files whose event times this process reads."""
 
@@ -108,14 +111,17 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
         table_version(join_location(places.location, one)) is not None for one in before.folders
     )
     if before is None or lost or not work.can_read(before):
-        before = work.first_state(places, staging_folder(program.name, "first state", str(step), view.name), step)
+        known_mark = None if before is None else before.watermark
+        folder_of_first = staging_folder(program.name, "first state", str(step), view.name)
+        before = work.first_state(places, folder_of_first, step, known_mark)
     # A stream that assigns event time may have another name since.
-    known_times = {**work.greatest(places.before, before.greatest), **before.greatest}
+    known_times = work.reached(places.before, before)
     added = added_place(places.now, places.came, work.changing)
     times = {clock.assigned: work.times(clock, added, places.came.get(clock.table, ())) for clock in work.stream.clocks}
-    greatest = {key: most for key in times if (most := _greatest(known_times.get(key), times[key].greatest)) is not None}
-    passed = work.stream.watermark(known_times)
-    now = work.stream.watermark(greatest)
+    reached = work.reached_with(known_times, times, added)
+    # Where values have a watermark of their own, one that comes for the first time may be far behind: none goes back.
+    passed = _greatest(before.watermark, work.stream.watermark(known_times.greatest))
+    now = _greatest(passed, work.stream.watermark(reached.greatest))
     is_rewritten = before.form != work.form
     stay = () if is_rewritten else _kept(before.segments)
     joined = before.segments[len(stay) :]
@@ -156,11 +162,13 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
         sum(one.bytes for one in stay) + state.bytes,
         # No step ever remembered by what was computed for this one.
         _former(joined, before.step if before is known else step - 1),
-        greatest,
+        reached.greatest,
         before.late + late,
         work.form,
         stay,
         seen,
+        reached.by_value,
+        now,
     )
     return StreamStep(folder, output, built, remembered, late, letters, lost)
 
@@ -198,28 +206,101 @@ def added_place(place: Place, came: Ranges, changing: Collection[str] = ()) -> P
 
 
 @dataclass(frozen=True, slots=True)
+class _Reached:
+    """How far event time has come by each clock, and by each value that has a watermark of its own (see `StreamState`)."""
+
+    greatest: dict[str, int]
+    by_value: dict[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
 class _Work:
     engine: Engine
     program: Program
     view: View
     stream: Stream
 
-    def first_state(self, places: Places, folder: str, step: int) -> StreamState:
-        """What a stream remembers that was bootstrapped from the relations as they stood before the step."""
-        greatest = self.greatest(places.before, {})
-        queries = self.queries(None, Moment(0, after=_literal(self.stream.watermark(greatest))))
+    def first_state(self, places: Places, folder: str, step: int, known_mark: int | None) -> StreamState:
+        """What a stream remembers that was bootstrapped from the relations as they stood before the step. `known_mark` is a
+        watermark that it had by then."""
+        reached = self.reached(places.before, None)
+        watermark = _greatest(known_mark, self.stream.watermark(reached.greatest))
+        queries = self.queries(None, Moment(0, after=_literal(watermark)))
         staging = join_location(places.location, folder)
         built = self.engine.build_view(self.build(queries.state, self.sources(places.before), staging))
-        return StreamState(folder, step, built.rows, built.bytes, greatest=greatest, form=self.form)
+        return StreamState(
+            folder,
+            step,
+            built.rows,
+            built.bytes,
+            greatest=reached.greatest,
+            form=self.form,
+            by_value=reached.by_value,
+            watermark=watermark,
+        )
 
-    def greatest(self, place: Place, known: Mapping[str, int]) -> dict[str, int]:
-        """The greatest event time of all rows of each clock's table, by `Clock.assigned`, but for clocks that are known."""
-        found = {
-            clock.assigned: self.times(clock, place, None).greatest
-            for clock in self.stream.clocks
-            if clock.assigned not in known
-        }
-        return {key: value for key, value in found.items() if value is not None}
+    def reached(self, place: Place, state: StreamState | None) -> _Reached:
+        """How far event time has come by what a stream remembers; for clocks that it does not know, by all rows of their
+        tables."""
+        greatest: dict[str, int | None] = {}
+        by_value: dict[str, Mapping[str, int]] = {}
+        for clock in self.stream.clocks:
+            key = clock.assigned
+            if clock.per is not None:
+                known = state is not None and key in state.by_value
+                by_value[key] = state.by_value[key] if known and state is not None else self.values(clock, place)
+                greatest[key] = clock.least(by_value[key])
+            elif state is not None and key in state.greatest:
+                greatest[key] = state.greatest[key]
+            else:
+                greatest[key] = self.times(clock, place, None).greatest
+        return _Reached({key: value for key, value in greatest.items() if value is not None}, by_value)
+
+    def reached_with(self, before: _Reached, times: Mapping[str, Extremes], added: Place) -> _Reached:
+        """How far event time has come with the rows that came; `times` has theirs by clock."""
+        greatest: dict[str, int | None] = {}
+        by_value: dict[str, Mapping[str, int]] = {}
+        for clock in self.stream.clocks:
+            key = clock.assigned
+            if clock.per is None:
+                greatest[key] = _greatest(before.greatest.get(key), times[key].greatest)
+                continue
+            known = before.by_value[key]
+            came = {} if times[key].greatest is None else self.values(clock, added)
+            values = {**came, **{value: max(time, came.get(value, time)) for value, time in known.items()}}
+            if len(values) > MOST_VALUES:
+                raise self._too_many_values(clock, len(values))
+            by_value[key], greatest[key] = values, clock.least(values)
+        return _Reached({key: value for key, value in greatest.items() if value is not None}, by_value)
+
+    def values(self, clock: Clock, place: Place) -> dict[str, int]:
+        """The greatest event time of each value that has a watermark of its own, by the value as JSON."""
+        assigned = self.program.views[clock.assigned]
+        columns = ", ".join(f"`{name}`" for name in clock.per or ())
+        time = f"`{clock.column}`"
+        query = (
+            f"SELECT to_json(struct({columns})), max(unix_micros({time})) FROM `{assigned.name}`\n"
+            f"WHERE {time} IS NOT NULL GROUP BY {columns} LIMIT {MOST_VALUES + 1}"
+        )
+        found: dict[str, int] = {}
+        rows: Any = self.asked(query, assigned, place)
+        for value, greatest in rows:
+            found[value] = max(greatest, found.get(value, greatest))
+        if len(rows) > MOST_VALUES:
+            raise self._too_many_values(clock, len(rows))
+        return found
+
+    def _too_many_values(self, clock: Clock, number: int) -> EngineError:
+        columns = " and ".join(clock.per or ())
+        message = f"stream {self.program.views[clock.assigned].name!r}: {columns} has {number:,} values or more"
+        hint = f"at most {MOST_VALUES:,} values can have a watermark of their own; name columns with fewer in `per`"
+        return EngineError("X759", message, hint)
+
+    def asked(self, query: str, assigned: View, place: Place) -> Any:
+        """The rows of a query over what gives rows their event time."""
+        sources = self._with_changes(sources_for(self.program, [assigned.name], place))
+        functions = functions_for(self.program, assigned.calls, [assigned.name])
+        return self.engine.select(Selection(query, sources, self.program.settings.spark, functions)).rows
 
     @property
     def form(self) -> str:
@@ -332,11 +413,7 @@ class _Work:
         assigned = self.program.views[clock.assigned]
         column = f"`{clock.column}`"
         values = f"min(unix_micros({column})), max(unix_micros({column})), count_if({column} IS NULL)"
-        sources = self._with_changes(sources_for(self.program, [assigned.name], place))
-        functions = functions_for(self.program, assigned.calls, [assigned.name])
-        asked = Selection(f"SELECT {values} FROM `{assigned.name}`", sources, self.program.settings.spark, functions)
-        rows: Any = self.engine.select(asked).rows
-        return Extremes(*rows[0])
+        return Extremes(*self.asked(f"SELECT {values} FROM `{assigned.name}`", assigned, place)[0])
 
     def _inputs(self) -> list[str]:
         return [one.name for one in self.stream.inputs]

@@ -65,8 +65,10 @@ class StreamState:
 
     `form` says by which definition, and in which layout, the rows are written. `former` goes with the next step, unless a
     checkpoint needs it. `greatest` has by key of the stream that assigns event time the greatest one so far, in microseconds
-    since 1970. `late` counts the rows that came too late since the stream was bootstrapped. `keys` says what keys a step
-    with many rows had (None: none had many)."""
+    since 1970; where values have a watermark of their own, it is the one by which the least of these goes, and `by_value`
+    has that of each value (as JSON). `watermark` is how far the stream's own has come (None: there is none, or an earlier
+    version did not say). `late` counts the rows that came too late since the stream was bootstrapped. `keys` says what keys
+    a step with many rows had (None: none had many)."""
 
     folder: str
     step: int
@@ -78,6 +80,8 @@ class StreamState:
     form: str = ""
     earlier: tuple[StateSegment, ...] = ()
     keys: KeysSeen | None = None
+    by_value: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    watermark: int | None = None
 
     @property
     def segments(self) -> tuple[StateSegment, ...]:

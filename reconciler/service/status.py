@@ -5,6 +5,7 @@ left open, and what awaits approval. What a run tells of itself (rows, backlog, 
 its rates count only while it lives.
 """
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -16,6 +17,7 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.errors import ApprovalRequired, ManifestInvalid, PlanRejected, ReconcileError
 from reconciler.base.moments import moment_of_microseconds, seconds_between, this_moment
 from reconciler.base.names import fold
+from reconciler.base.printing import printable
 from reconciler.diff.model import approval_diff
 from reconciler.engine.files import files_read_once, skipped_files
 from reconciler.environment.locations import told_path
@@ -25,7 +27,7 @@ from reconciler.plan.model import RolledBack
 from reconciler.plan.words import describe_rolled_back, summarise
 from reconciler.project.program.model import Connector, Program, Relation, View
 from reconciler.registry.model import Controls, Head, Lease
-from reconciler.registry.placements import Placement
+from reconciler.registry.placements import Placement, StreamState
 from reconciler.run.orchestration import Activity, Decision, decide, has_ended
 from reconciler.service.status_model import ConnectorStatus, PipelineStatus, RelationStatus, RunStatus, StreamStatus
 from reconciler.service.status_words import Seen, describe_state
@@ -185,11 +187,23 @@ def _stream(relation: Relation, placement: Placement | None) -> StreamStatus | N
     state = placement.state if placement is not None else None
     if stream is None or state is None:
         return None
-    passed = stream.watermark(state.greatest)
+    passed = state.watermark if state.watermark is not None else stream.watermark(state.greatest)
     moment = None if passed is None else moment_of_microseconds(passed)
     behind = None if passed is None else round(datetime.now(UTC).timestamp() - passed / 1_000_000, 3)
     uneven, part = (None, None) if state.keys is None else (describe_uneven_keys(state.keys), largest_part(state.keys))
-    return StreamStatus(state.rows, state.bytes, moment, behind, state.late, state.keys, uneven, part)
+    waited_for = _furthest_behind(state)
+    return StreamStatus(state.rows, state.bytes, moment, behind, state.late, state.keys, uneven, part, waited_for)
+
+
+def _furthest_behind(state: StreamState) -> str | None:
+    """The value with a watermark of its own that others wait for."""
+    found = [(time, value) for values in state.by_value.values() if len(values) > 1 for value, time in values.items()]
+    least = min(found, default=None)
+    if least is None or least[0] == max(found)[0]:
+        return None
+    # Spark leaves out what is NULL.
+    columns = json.loads(least[1])
+    return ", ".join(f"{name} = {printable(str(value))}" for name, value in columns.items()) or "NULL"
 
 
 def _connectors(

@@ -17,7 +17,9 @@ class StreamStatus:
     """What a stream remembers after its last step: `rows` and `bytes` of state, its `watermark` (UTC; None: it has none yet)
     and how many seconds that is behind now (negative: ahead of it), and how many rows came too late since it was
     bootstrapped. `keys` says how many rows of a step were divided among its keys (None: no step had many), `uneven_keys` in
-    words what of that makes tasks wait for each other, and `largest_part` which part of the rows the largest key had."""
+    words what of that makes tasks wait for each other, and `largest_part` which part of the rows the largest key had.
+    `furthest_behind`: of the values that have a watermark of their own, the one that the others wait for (`site = north`;
+    None: there is no such)."""
 
     rows: int
     bytes: int
@@ -27,6 +29,7 @@ class StreamStatus:
     keys: KeysSeen | None = None
     uneven_keys: str | None = None
     largest_part: float | None = None
+    furthest_behind: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

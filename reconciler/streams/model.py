@@ -103,6 +103,9 @@ class AssignWatermarks:
     them, which is then given as a column of that name in `column`. The watermark follows `delay` behind. Beside other inputs
     that go further it is no more than `idle_after` behind the furthest (None: however far).
 
+    `per`: each value of these columns has a watermark of its own, and the least one counts; `idle_after` holds for these,
+    too. None: all rows have one.
+
     `read`: `CHANGES` gives the changes of a table whose rows are changed, too, and what each is in the column `change`;
     None: the rows of a table to which rows are only added."""
 
@@ -112,6 +115,7 @@ class AssignWatermarks:
     delay: int
     idle_after: int | None = None
     read: str | None = None
+    per: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

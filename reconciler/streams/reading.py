@@ -128,11 +128,12 @@ def _assign(settings: JsonObject) -> AssignWatermarks:
     delay = duration(settings["delay"])
     idle_after = duration(settings["idle_after"]) if "idle_after" in settings else None
     read = CHANGES if settings.get("read") == CHANGES else None
+    per = _keys(settings, "per") if "per" in settings else None
     name = column_named(written)
     if name is not None and (said is None or fold(_text(settings, "column")) == fold(name)):
-        return AssignWatermarks(_text(settings, "input"), name, None, delay, idle_after, read)
+        return AssignWatermarks(_text(settings, "input"), name, None, delay, idle_after, read, per)
     column = EVENT_TIME if said is None else _text(settings, "column")
-    return AssignWatermarks(_text(settings, "input"), written, column, delay, idle_after, read)
+    return AssignWatermarks(_text(settings, "input"), written, column, delay, idle_after, read, per)
 
 
 def _aggregate(settings: JsonObject) -> AggregateOverWindow:
@@ -264,10 +265,10 @@ def _number(value: Any) -> int:
     return int(value)
 
 
-def _keys(settings: JsonObject) -> tuple[str, ...]:
-    value = settings["keys"]
+def _keys(settings: JsonObject, key: str = "keys") -> tuple[str, ...]:
+    value = settings[key]
     if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
-        raise ValueError(f"no keys: {value!r}")
+        raise ValueError(f"no columns: {value!r}")
     return tuple(value)
 
 

@@ -23,6 +23,7 @@ CREATE TABLE sensor_readings (id BIGINT, device STRING, day STRING, temperature 
   WITH ('append_only' = 'true');
 CREATE TABLE orders (order_id BIGINT, state STRING, ordered STRING) WITH ('append_only' = 'true');
 CREATE TABLE customer_orders (id BIGINT PRIMARY KEY, customer STRING, amount INT, placed_at TIMESTAMP);
+CREATE TABLE site_readings (site STRING, temperature INT, read_at TIMESTAMP) WITH ('append_only' = 'true');
 CREATE TABLE payments (order_id BIGINT, state STRING, paid_at TIMESTAMP) WITH ('append_only' = 'true');
 """
 READINGS = "- {name: readings, assign_timestamps_and_watermarks: {input: sensor_readings, event_time: read_at, delay: 5m}}\n"

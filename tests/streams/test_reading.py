@@ -79,6 +79,7 @@ READ: list[tuple[dict[str, Any], Transformation]] = [
     (assign(event_time="`read at`"), AssignWatermarks("t", "read at", None, 300 * SECOND)),
     (assign(column="AT"), AssignWatermarks("t", "at", None, 300 * SECOND)),
     (assign(idle_after="1h"), AssignWatermarks("t", "at", None, 300 * SECOND, 3600 * SECOND)),
+    (assign(per=["site", "line"]), AssignWatermarks("t", "at", None, 300 * SECOND, per=("site", "line"))),
     (assign(column="made"), AssignWatermarks("t", "at", "made", 300 * SECOND)),
     (assign(event_time="a.b", delay="0s"), AssignWatermarks("t", "a.b", "event_time", 0)),
     (assign(event_time="to_timestamp(x)", column="made"), AssignWatermarks("t", "to_timestamp(x)", "made", 300 * SECOND)),

@@ -53,6 +53,37 @@ def test_the_least_one_counts_unless_it_is_idle(settings: list[tuple[int, int | 
         assert found >= max(own.values()) - max(clock.idle_after or 0 for clock in stream.clocks)
 
 
+@given(st.dictionaries(st.text(max_size=1), st.integers(0, 30), max_size=4), _counts)
+def test_of_values_the_least_counts_unless_it_is_idle(values: dict[str, int], idle_after: int | None) -> None:
+    found = Clock("t", "t", "ts", 0, idle_after, ("site",)).least(values)
+    if not values:
+        assert found is None
+        return
+    least, furthest = min(values.values()), max(values.values())
+    assert found == (least if idle_after is None else max(least, furthest - idle_after))
+
+
+@pytest.mark.parametrize("idle_after", [None, 0, 4, 50])
+@pytest.mark.parametrize(
+    "rows", [(), ((None, 7),), (("a", 7), ("b", 20), ("a", 3), (None, 10)), (("a", None), ("b", 9), (None, None))], ids=str
+)
+def test_all_rows_at_once_have_the_watermark_of_their_values(
+    rows: tuple[tuple[str | None, int | None], ...], idle_after: int | None, spark_engine: Engine
+) -> None:
+    session: Any = quiet_session(session_of(spark_engine))
+    session.createDataFrame([*rows], "site STRING, time BIGINT").createOrReplaceTempView("given")
+    session.sql("SELECT site, timestamp_micros(time) AS ts FROM given").createOrReplaceTempView("t0")
+    clock = Clock("t0", "t0", "ts", 2, idle_after, ("site",))
+    stream = Stream(OuterCachingJoin("t0", "t0", ("k",), 5), (), (), (clock,), "event_time", True)
+    values: dict[str, int] = {}
+    for site, time in rows:
+        if time is not None:
+            values[str(site)] = max(time, values.get(str(site), time))
+    least = clock.least(values)
+    ((found,),) = session.sql(f"SELECT {watermark_query(stream)}").collect()
+    assert found == stream.watermark({} if least is None else {"t0": least})
+
+
 @pytest.mark.parametrize(
     ("settings", "times"),
     [

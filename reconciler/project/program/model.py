@@ -115,13 +115,23 @@ class SpelledNames:
 class Clock:
     """What moves a stream's watermark: the event time of a table's rows, as the stream of that key (`assigned`) gives it in
     `column`. The watermark follows the greatest one by `delay` microseconds. `table` is the key of the table. `idle_after`:
-    so far it may be behind the furthest clock of a stream, in microseconds; None: however far."""
+    so far it may be behind the furthest clock of a stream, in microseconds; None: however far. `per`: of each value of these
+    columns the greatest event time counts, and of those the least (None: of all rows); a value is idle as a clock is."""
 
     assigned: str
     table: str
     column: str
     delay: int
     idle_after: int | None = None
+    per: tuple[str, ...] | None = None
+
+    def least(self, by_value: Mapping[str, int]) -> int | None:
+        """How far event time has come for all values of `per`, where it came as far as this for each. None: for none."""
+        furthest = max(by_value.values(), default=None)
+        if furthest is None:
+            return None
+        idle = min(by_value.values()) if self.idle_after is None else furthest - self.idle_after
+        return min(max(one, idle) for one in by_value.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,7 @@ def _compiled(about: "_About", transformation: Transformation, relations: _Relat
         return None
     bases = tuple(key for one, name in zip(known, inputs_of(transformation), strict=True) for key in _bases(one, fold(name)))
     clocks = tuple(dict.fromkeys(clock for one in known for clock in one.stream.clocks))
-    if len(clocks) == 1:
+    if len(clocks) == 1 and clocks[0].per is None:
         # There is nobody whom it could hold up.
         clocks = (replace(clocks[0], idle_after=None),)
     event_time = stream_queries(transformation, rows, None, Moment(0)).event_time
@@ -198,10 +198,18 @@ def _assigned(about: "_About", transformation: AssignWatermarks, relations: _Rel
         return None
     column = transformation.column or transformation.event_time
     given = Input(table.name, columns, column)
-    clock = Clock(fold(about.name), key, column, transformation.delay, transformation.idle_after)
+    if not _has_values(about, transformation, given):
+        return None
+    clock = Clock(fold(about.name), key, column, transformation.delay, transformation.idle_after, transformation.per)
     expressions = () if transformation.column is None else (transformation.event_time,)
     stream = Stream(transformation, (given,), (key,), (clock,), column, False, expressions)
     return _Known(stream, Input(about.name, output_columns(transformation, (given,)), column))
+
+
+def _has_values(about: "_About", transformation: AssignWatermarks, given: Input) -> bool:
+    """Whether the columns are there whose values have a watermark each, and Spark can tell which values are equal."""
+    named = [(name, f"per[{place}]") for place, name in enumerate(transformation.per or ())]
+    return all(about.has_column(name, place, given) and about.can_be_key(name, place, given) for name, place in named)
 
 
 def _has_comparable_rows(about: "_About", table: str, columns: Columns) -> bool:
@@ -314,7 +322,8 @@ def with_streams(views: Mapping[str, View], streams: Mapping[str, Stream]) -> di
             reads = {fold(read.relation): read for read in views[key].reads}
             for clock in stream.clocks if stream.remembers else ():
                 known = reads.get(clock.assigned)
-                columns = {fold(name): name for name in (*(known.columns if known else ()), clock.column)}
+                needed = (clock.column, *(clock.per or ()))
+                columns = {fold(name): name for name in (*(known.columns if known else ()), *needed)}
                 name = views[clock.assigned].name if clock.assigned in views else clock.assigned
                 reads[clock.assigned] = Read(name, tuple(columns[one] for one in sorted(columns)))
             ordered = tuple(reads[name] for name in sorted(reads))
@@ -343,9 +352,7 @@ def assigned_query(transformation: AssignWatermarks, source: Input, change: str)
 
 def watermark_query(stream: Stream) -> str:
     """The watermark of a stream after all that its tables have, as an expression of SQL."""
-    found = [
-        f"(SELECT max(unix_micros({quoted(one.column)})) - {one.delay} FROM {quoted(one.assigned)})" for one in stream.clocks
-    ]
+    found = [f"(SELECT {_greatest(one)} - {one.delay} FROM {_event_times(one)})" for one in stream.clocks]
     if any(one.idle_after is not None for one in stream.clocks) and len(found) > 1:
         # GREATEST passes over NULLs.
         furthest = f"greatest({', '.join(found)})"
@@ -358,6 +365,28 @@ def watermark_query(stream: Stream) -> str:
         # LEAST passes over NULLs, and an input without a watermark has the last word.
         whole = f"CASE WHEN {whole} IS NOT NULL AND {another} IS NOT NULL THEN least({whole}, {another}) END"
     return whole
+
+
+def _greatest(clock: Clock) -> str:
+    """How far event time has come, over the rows of `_event_times`."""
+    if clock.per is None:
+        return f"max(unix_micros({quoted(clock.column)}))"
+    if clock.idle_after is None:
+        return "min(`__greatest`)"
+    return f"min(greatest(`__greatest`, `__furthest` - {clock.idle_after}))"
+
+
+def _event_times(clock: Clock) -> str:
+    """What stands behind FROM to read the event times of a clock. Where values have a watermark of their own, it is the
+    greatest of each (`__greatest`), beside that of all (`__furthest`)."""
+    rows = quoted(clock.assigned)
+    if clock.per is None:
+        return rows
+    time, values = f"unix_micros({quoted(clock.column)})", ", ".join(map(quoted, clock.per))
+    return (
+        f"(SELECT max({time}) AS `__greatest`, max(max({time})) OVER () AS `__furthest` "
+        f"FROM {rows} WHERE {quoted(clock.column)} IS NOT NULL GROUP BY {values}) AS `__times`"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,7 +431,8 @@ class _About:
         kind = {fold(column): of for column, of in given.columns}[fold(name)] or ""
         if _WITHOUT_EQUALITY.search(kind.upper()) is None:
             return True
-        message = f"{name!r} is a {kind}: Spark can't tell which of its values are equal, so it can't be a key"
+        so = "it can't be a key" if setting.startswith("keys") else "none can have a watermark of its own"
+        message = f"{name!r} is a {kind}: Spark can't tell which of its values are equal, so {so}"
         self.refuse("P386", message, "choose a column of another type, or one of its parts", setting)
         return False
 

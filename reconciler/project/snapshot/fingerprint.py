@@ -95,7 +95,7 @@ _NAMES: Final = frozenset({"input", "left", "right", "keys", "columns", "column"
 _EXPRESSIONS: Final = frozenset({"event_time", "aggregates"})
 
 
-_LATER: Final = frozenset({"idle_after", "read"})
+_LATER: Final = frozenset({"idle_after", "read", "per"})
 """Settings that earlier versions did not know: streams without them mean what they meant."""
 
 
