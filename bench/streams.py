@@ -7,7 +7,8 @@ from its intent to its publication. The state is what one step has left that bro
 
 Then many rows in ten steps: the wall and CPU seconds of each transformation, beside those of a sum by tumbling windows by
 Spark's structured streaming over the same files, which appends what it gives to a Delta table. Of a step of ours only the
-stream is counted: its rows are in a table then, as Spark's are in files.
+stream is counted: its rows are in a table then, as Spark's are in files. Where Spark has an operator that does the same
+(windows, sessions, duplicates), the transformation stands beside that, too.
 
 Results stand in bench/results/streams.json as well. A target that is missed is said, and is no error.
 """
@@ -17,7 +18,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -26,7 +27,7 @@ from typing import Any, Final
 import click
 import pyarrow as pa
 import pyarrow.parquet
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, functions
 
 from bench.plan import ROOT, Ratio
 from bench.small_steps import tell
@@ -64,8 +65,9 @@ _OTHER_SIDE: Final = """\
     - {name: again, assign_timestamps_and_watermarks: {input: readings, event_time: at, delay: 1m}}
 """
 _SUM: Final = "aggregates: {total: sum(value)}"
+SUM: Final = "tumbling window"
 STREAMS: Final = {
-    "tumbling window": f"aggregate_over_window: {{input: timed, keys: [device], window: {{tumbling: 1h}}, {_SUM}}}",
+    SUM: f"aggregate_over_window: {{input: timed, keys: [device], window: {{tumbling: 1h}}, {_SUM}}}",
     "early and late": f"aggregate_over_window: {{input: timed, keys: [device], window: {{tumbling: 1h}}, {_SUM}, "
     "trigger: {after_watermark: {early: {count: 10}, late: {count: 1}}}, allowed_lateness: 10m}",
     "session": f"aggregate_over_window: {{input: timed, keys: [device], window: {{session: 2m}}, {_SUM}}}",
@@ -127,7 +129,7 @@ def main(few: int, many: int, step: int, steps: int, rows: int, only: tuple[str,
     """Run all, show the ratios, write them as JSON."""
     session = start({"spark.sql.shuffle.partitions": "2"}, lives_long=True)
     engine = EngineBySize(SparkEngine(lambda: session), dict)
-    ratios, small, large = [], {}, {}
+    ratios, small, large, native = [], {}, {}, {}
     try:
         for name in only or STREAMS:
             with tempfile.TemporaryDirectory() as scratch:
@@ -136,16 +138,22 @@ def main(few: int, many: int, step: int, steps: int, rows: int, only: tuple[str,
             ratios.append(Ratio(f"{name}: a step beside {many:,} keys / {few:,}", small[name]["ratio"], 1.3))
         if rows:
             with tempfile.TemporaryDirectory() as scratch:
-                native = _native(session, Path(scratch), rows)
-                click.echo(f"native: {json.dumps(native)}")
-                large["native"] = native
+                _large_rows(Path(scratch) / "source", rows)
+                for name in NATIVE:
+                    if name == SUM or name in (only or STREAMS):
+                        native[name] = _native(session, Path(scratch), name)
+                        click.echo(f"{name}, native: {json.dumps(native[name])}")
                 for name in only or STREAMS:
-                    large[name] = _in_ten_steps(engine, Path(scratch), name)
-                    click.echo(f"{name}: {json.dumps(large[name])}")
-                    ratios.append(Ratio(f"{name}: CPU / native tumbling sum", large[name]["cpu"] / native["cpu"], 8))
+                    large[name] = found = _in_ten_steps(engine, Path(scratch), name)
+                    click.echo(f"{name}: {json.dumps(found)}")
+                    ratios.append(Ratio(f"{name}: CPU / native tumbling sum", found["cpu"] / native[SUM]["cpu"], 8))
+                    if name in native:
+                        ratio = found["wall"] / native[name]["wall"]
+                        ratios.append(Ratio(f"{name}: seconds / the same by Spark", ratio, 1.05))
     finally:
         engine.close()
-    tell(results, ratios, {"few": few, "many": many, "rows": rows}, {"small_steps": small, "ten_steps": large})
+    taken = {"small_steps": small, "ten_steps": large, "ten_steps_native": native}
+    tell(results, ratios, {"few": few, "many": many, "rows": rows}, taken)
 
 
 def _by_state(engine: Engine, root: Path, stream: str, keys: tuple[int, int], rows: int, steps: int) -> Mapping[str, float]:
@@ -223,22 +231,20 @@ def _large_rows(folder: Path, rows: int) -> None:
         os.utime(file, (number, number))
 
 
-def _native(session: SparkSession, root: Path, rows: int) -> dict[str, float]:
-    """A sum by tumbling windows of an hour, by Spark's structured streaming, one file at a time; the second time counts."""
-    _large_rows(root / "source", rows)
+def _native(session: SparkSession, root: Path, name: str) -> dict[str, float]:
+    """The same by Spark's structured streaming, one file at a time; the second time counts."""
     found = {}
     for attempt in ("cold", "warm"):
-        place = root / attempt
+        place = root / attempt / name
         stream = (
             session.readStream.schema("device string, at timestamp, value bigint")
             .option("maxFilesPerTrigger", 1)
             .parquet(str(root / "source"))
-            .withWatermark("at", "1 minute")
         )
-        sums = stream.groupBy("device", _window("at", "1 hour")).agg({"value": "sum"}).toDF("device", "hour", "total")
         began, cpu = time.monotonic(), cpu_seconds()
         query = (
-            sums.writeStream.format("delta")
+            NATIVE[name](stream)
+            .writeStream.format("delta")
             .option("checkpointLocation", str(place / "checkpoint"))
             .trigger(availableNow=True)
             .start(str(place / "sums"))
@@ -248,10 +254,18 @@ def _native(session: SparkSession, root: Path, rows: int) -> dict[str, float]:
     return found
 
 
-def _window(column: str, length: str) -> Any:
-    from pyspark.sql import functions
+def _sum(rows: Any, window: Any) -> Any:
+    return (
+        rows.withWatermark("at", "1 minute").groupBy("device", window).agg({"value": "sum"}).toDF("device", "hour", "total")
+    )
 
-    return functions.window(column, length)
+
+NATIVE: Final[Mapping[str, Callable[[Any], Any]]] = {
+    SUM: lambda rows: _sum(rows, functions.window("at", "1 hour")),
+    "session": lambda rows: _sum(rows, functions.session_window("at", "2 minutes")),
+    "deduplicate": lambda rows: rows.withWatermark("at", "1 day").dropDuplicatesWithinWatermark(["device"]),
+}
+"""Of transformations for which Spark's streaming has an operator, that operator over the rows."""
 
 
 def _in_ten_steps(engine: Engine, root: Path, stream: str) -> dict[str, float]:
