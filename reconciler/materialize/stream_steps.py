@@ -125,11 +125,11 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
     is_rewritten = before.form != work.form
     stay = () if is_rewritten else _kept(before.segments)
     joined = before.segments[len(stay) :]
+    row_count = work.rows(added)
     log = Log(LOG, LAST if joined and not is_rewritten else None, is_rewritten)
     moment = Moment(step, _literal(passed), _literal(now))
     queries = work.queries(log, moment)
     came = rows = work.sources(added)
-    row_count = work.rows(added)
     folded = None
     if queries.fold is not None and row_count is not None and row_count >= MANY_ROWS:
         folded = join_location(places.location, staging_folder(program.name, "folded", str(step), view.name))
@@ -142,16 +142,16 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
     built = engine.build_view(output)
     last = () if log.last is None else (LogSource(LAST, locations[len(stay) :]),)
     state = engine.build_view(work.build(queries.state, (*came, remembers, *last), join_location(places.location, kept)))
-    if folded is not None:
-        with suppress(EngineError):  # on an object store; a prune removes it
-            remove(engine, folded)
-    sources = (*rows, remembers)
+    sources = (*rows, *came, remembers) if folded is not None else (*rows, remembers)
     late = work.count(queries.late.count, sources) if work.may_be_late(times, passed) else 0
     letters = None
     if late and work.stream.keeps_late:
         letters = staging_folder(program.name, "late", str(step), view.name)
         query = letters_query(view.name, step, queries.late.rows, _literal(passed))
         engine.build_view(work.build(query, sources, join_location(places.letters, letters)))
+    if folded is not None:
+        with suppress(EngineError):  # on an object store; a prune removes it
+            remove(engine, folded)
     seen = before.keys
     if is_due(seen, step, row_count):
         seen = work.keys_seen(rows, step)

@@ -65,7 +65,7 @@ def test_rows_that_came_are_put_together_where_no_trigger_counts_and_order_does_
     assert folded
     for of in folded:
         assert isinstance(of, AggregateOverWindow)
-        assert isinstance(of.window, Tumbling | Hopping)
+        assert isinstance(of.window, Tumbling | Hopping | Session)
         assert of.trigger in (AfterWatermark(), WindowClose())
         assert all(expression not in ("first(v)", "last(v)") for _, expression in of.aggregates)
         queries = stream_queries(of, inputs_for(of), Log("remembered"), NOW, is_folded=True)

@@ -73,7 +73,7 @@ class StreamQueries:
     step needs.
 
     `fold`: what puts the rows that came together, so that there are few of them. Queries that are made for that read
-    `FOLDED`, which has what it gives, in place of the input; but for `late`. None: the rows that came are all needed."""
+    `FOLDED`, which has what it gives, in place of the input; `late` reads both. None: the rows that came are all needed."""
 
     output: str
     state: str

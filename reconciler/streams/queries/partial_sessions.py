@@ -5,10 +5,12 @@ What is given is as of `sessions`. What is remembered is one row for each open s
 
 The state has the keys, `__first` and `__last`, the first and the last event time of the session in microseconds, and
 `__value_<name>` for each aggregate (of an average `__value_<name>_sum` and `__value_<name>_count`).
+
+The rows that came can be folded into such sessions, too, before a step reads them.
 """
 
 from reconciler.streams.model import AggregateOverWindow, Session, WindowClose
-from reconciler.streams.queries import Input, LateQueries, Memory, Moment, StreamQueries
+from reconciler.streams.queries import FOLDED, Input, LateQueries, Memory, Moment, StreamQueries
 from reconciler.streams.queries.parts import (
     EVENT_TIME,
     LateRows,
@@ -27,39 +29,66 @@ from reconciler.streams.queries.sessions import FIRST, LAST, SESSION, SessionSte
 
 
 def partial_session_queries(
-    transformation: AggregateOverWindow, window: Session, forms: Forms, source: Input, state: str | None, moment: Moment
+    transformation: AggregateOverWindow,
+    window: Session,
+    forms: Forms,
+    source: Input,
+    state: str | None,
+    moment: Moment,
+    is_folded: bool,
 ) -> StreamQueries:
     """The queries of a step. With no state, what is given is that of all rows at once."""
-    step = _PartialStep(transformation, window, source, moment, forms, state)
+    step = _PartialStep(transformation, window, source, moment, forms, state, is_folded)
     output = session_queries(transformation, window, source, None, moment).output if state is None else step.output()
-    return StreamQueries(output, step.state(), step.late(), EVENT_TIME, step.memory())
+    return StreamQueries(output, step.state(), step.late(), EVENT_TIME, step.memory(), step.fold())
 
 
 class _PartialStep(SessionStep):
     """A step that remembers sessions in place of rows."""
 
     def __init__(
-        self, given: AggregateOverWindow, window: Session, source: Input, moment: Moment, forms: Forms, state: str | None
+        self,
+        given: AggregateOverWindow,
+        window: Session,
+        source: Input,
+        moment: Moment,
+        forms: Forms,
+        state: str | None,
+        is_folded: bool,
     ) -> None:
         super().__init__(given, window, source, None, moment)
-        self.forms, self.remembered = forms, state
+        self.forms, self.remembered, self.is_folded = forms, state, is_folded
         self.kept = kept_values(forms)
         self.values = [column for column, _ in self.kept]
 
     def sessions(self) -> list[tuple[str, str]]:
-        """All sessions; a row that came is a session of its own at first."""
-        time, columns = micros(self.source), [*self.keys, FIRST, LAST, *self.values]
+        """All sessions."""
+        columns = listed([*self.keys, FIRST, LAST, *self.values])
+        came = f"SELECT {columns}\nFROM {quoted(FOLDED)}" if self.is_folded else self.came()
+        remembered = self.remembered and f"SELECT {columns}\nFROM {quoted(self.remembered)}"
+        return self.joined(together(remembered, came))
+
+    def fold(self) -> str:
+        columns = listed([*self.keys, FIRST, LAST, *self.values])
+        return query(self.joined(self.came()), f"SELECT {columns}\nFROM `__sessions`")
+
+    def came(self) -> str:
+        """Each row that came is a session of its own at first."""
+        time = micros(self.source)
         of_row = [
             *self.keys,
             f"{time} AS {FIRST}",
             f"{time} AS {LAST}",
             *(f"{one.of_row} AS {name}" for name, one in self.kept),
         ]
-        rows = together(
-            self.remembered and f"SELECT {listed(columns)}\nFROM {quoted(self.remembered)}",
+        return (
             f"SELECT {listed(of_row)}\nFROM {quoted(self.source.name)} AS "
-            f"{relation_alias(self.given.input)}\nWHERE {quoted(self.source.event_time)} IS NOT NULL",
+            f"{relation_alias(self.given.input)}\nWHERE {quoted(self.source.event_time)} IS NOT NULL"
         )
+
+    def joined(self, rows: str) -> list[tuple[str, str]]:
+        """Sessions between which there is no break become one; `__sessions` is the last part."""
+        columns = [*self.keys, FIRST, LAST, *self.values]
         in_order = f"{partition(self.keys)} ORDER BY {FIRST}"
         reached = f"MAX({LAST}) OVER ({in_order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
         begins = f"CASE WHEN {FIRST} - {reached} > {self.gap} THEN 1 ELSE 0 END AS `__begins`"
@@ -102,9 +131,11 @@ class _PartialStep(SessionStep):
     def memory(self) -> Memory:
         """The sessions of a key are remembered anew with the rows of it that come: they may have become one."""
         ends = self.closes if isinstance(self.given.trigger, WindowClose) else f"{LAST} + {self.gap}"
+        keys, came = of_keys(self.source, self.keys)
         return Memory(
             (*self.keys, FIRST, LAST, *self.values),
-            *of_keys(self.source, self.keys),
+            keys,
+            tuple((FOLDED, columns) for _, columns in came) if self.is_folded else came,
             self.closes,
             due=(f"{ends} + 1", f"{ends} + 1"),
         )

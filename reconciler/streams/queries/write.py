@@ -67,7 +67,7 @@ def _queries(
             counts = transformation.trigger not in (AfterWatermark(), WindowClose())
             if forms is None or counts:
                 return session_queries(transformation, window, inputs[0], state, moment)
-            return partial_session_queries(transformation, window, forms, inputs[0], state, moment)
+            return partial_session_queries(transformation, window, forms, inputs[0], state, moment, is_folded)
         case AggregateOverWindow(window=Count() as window):
             return count_window_queries(transformation, window, inputs[0], state, moment)
         case OuterCachingJoin():
