@@ -310,6 +310,7 @@ _EXECUTION: Final[dict[str, str]] = {
     "X756": "an output's sink has another emission under its number",
     "X757": "the system refuses a connector's path",
     "X758": "an append-only table can't follow columns that changed",
+    "X759": "too many values have a watermark of their own",
     "X780": "another Spark, Python or setting than was planned for",
 }
 
