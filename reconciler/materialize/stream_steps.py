@@ -11,28 +11,24 @@ The first step by another definition that goes on writes all of it anew.
 Where many rows came, and can be put together before anything else (`StreamQueries.fold`), they are read once for that; what
 is given and what is remembered are computed from the few that this gives.
 
-Event times are read from the files that came, where this process surely reads them; else the engine is asked. The query that
-counts late rows is asked only where one may have come.
+How far event time has come, `stream_times` says. The query that counts late rows is asked only where one may have come.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Final
 
 from reconciler.base.digest import digest_json
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
-from reconciler.delta.added_files import Extremes, added_files, extremes
+from reconciler.delta.added_files import added_files
 from reconciler.delta.opening import join_location
 from reconciler.delta.tables import table_version
 from reconciler.engine.protocol import (
-    CHANGE_COLUMN,
     Built,
-    EmptySource,
     Engine,
     FunctionSource,
-    InlineSource,
     LogSource,
     Needed,
     Selection,
@@ -43,12 +39,13 @@ from reconciler.engine.protocol import (
 from reconciler.materialize.apply_effects import remove
 from reconciler.materialize.late_letters import letters_query
 from reconciler.materialize.stream_keys import MANY_ROWS, is_due, keys_seen
-from reconciler.project.program.model import Clock, Program, Stream, View
-from reconciler.project.program.streams import assigned_query
+from reconciler.materialize.stream_sources import Ranges, added_place, changing, with_changes
+from reconciler.materialize.stream_times import EventTimes, later
+from reconciler.project.program.model import Program, Stream, View
 from reconciler.query.reading import Place, functions_for, sources_for
 from reconciler.registry.placements import FormerState, KeysSeen, StateSegment, StreamState
 from reconciler.state.folders import staging_folder
-from reconciler.streams.model import CHANGES, AssignWatermarks
+from reconciler.streams.model import AssignWatermarks
 from reconciler.streams.queries import FOLDED, NO_WATERMARK, Memory, Moment, StreamQueries
 from reconciler.streams.queries.keys_seen import keys_seen_query
 from reconciler.streams.queries.log import DUE, DUE_LAST, Log
@@ -64,15 +61,6 @@ LAYOUT: Final = "1"
 
 FEW_ROWS: Final = 2_000
 """So few are written at each step: to read them again takes no longer than to find them."""
-
-MOST_VALUES: Final = 1_000
-"""So many values can have a watermark of their own: each step's head has that of each."""
-
-MOST_BYTES: Final = 64 << 20
-"""Of files whose event times this process reads."""
-
-Ranges: TypeAlias = Mapping[str, Sequence[tuple[int, int]]]
-"""In which versions rows came to a relation (folded) in this step: after the first one of each, up to the second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +103,13 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
         folder_of_first = staging_folder(program.name, "first state", str(step), view.name)
         before = work.first_state(places, folder_of_first, step, known_mark)
     # A stream that assigns event time may have another name since.
-    known_times = work.reached(places.before, before)
-    added = added_place(places.now, places.came, work.changing)
-    times = {clock.assigned: work.times(clock, added, places.came.get(clock.table, ())) for clock in work.stream.clocks}
-    reached = work.reached_with(known_times, times, added)
+    known_times = work.times.before(places.before, before)
+    added = added_place(places.now, places.came, changing(program, work.stream))
+    came_times = work.times.came(added, places.came)
+    reached = work.times.after(known_times, came_times, added)
     # Where values have a watermark of their own, one that comes for the first time may be far behind: none goes back.
-    passed = _greatest(before.watermark, work.stream.watermark(known_times.greatest))
-    now = _greatest(passed, work.stream.watermark(reached.greatest))
+    passed = later(before.watermark, work.stream.watermark(known_times.greatest))
+    now = later(passed, work.stream.watermark(reached.greatest))
     is_rewritten = before.form != work.form
     stay = () if is_rewritten else _kept(before.segments)
     joined = before.segments[len(stay) :]
@@ -143,7 +131,7 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
     last = () if log.last is None else (LogSource(LAST, locations[len(stay) :]),)
     state = engine.build_view(work.build(queries.state, (*came, remembers, *last), join_location(places.location, kept)))
     sources = (*rows, *came, remembers) if folded is not None else (*rows, remembers)
-    late = work.count(queries.late.count, sources) if work.may_be_late(times, passed) else 0
+    late = work.count(queries.late.count, sources) if work.times.may_be_late(came_times, passed) else 0
     letters = None
     if late and work.stream.keeps_late:
         letters = staging_folder(program.name, "late", str(step), view.name)
@@ -193,26 +181,6 @@ def _former(left: Sequence[StateSegment], until: int) -> FormerState | None:
     return FormerState(folders[0], until, tuple(folders[1:]), min(one.step for one in left))
 
 
-def added_place(place: Place, came: Ranges, changing: Collection[str] = ()) -> Place:
-    """Pins relations as `place` does, but of each only the rows that came to it; of the `changing` ones, what changed."""
-
-    def added(key: str) -> StoredSource | EmptySource:
-        source = place(key)
-        if not isinstance(source, StoredSource):
-            return source
-        return replace(source, ranges=tuple(came.get(key, ())), changes=key in changing)
-
-    return added
-
-
-@dataclass(frozen=True, slots=True)
-class _Reached:
-    """How far event time has come by each clock, and by each value that has a watermark of its own (see `StreamState`)."""
-
-    greatest: dict[str, int]
-    by_value: dict[str, Mapping[str, int]]
-
-
 @dataclass(frozen=True, slots=True)
 class _Work:
     engine: Engine
@@ -220,11 +188,15 @@ class _Work:
     view: View
     stream: Stream
 
+    @property
+    def times(self) -> EventTimes:
+        return EventTimes(self.engine, self.program, self.stream)
+
     def first_state(self, places: Places, folder: str, step: int, known_mark: int | None) -> StreamState:
         """What a stream remembers that was bootstrapped from the relations as they stood before the step. `known_mark` is a
         watermark that it had by then."""
-        reached = self.reached(places.before, None)
-        watermark = _greatest(known_mark, self.stream.watermark(reached.greatest))
+        reached = self.times.before(places.before, None)
+        watermark = later(known_mark, self.stream.watermark(reached.greatest))
         queries = self.queries(None, Moment(0, after=_literal(watermark)))
         staging = join_location(places.location, folder)
         built = self.engine.build_view(self.build(queries.state, self.sources(places.before), staging))
@@ -238,69 +210,6 @@ class _Work:
             by_value=reached.by_value,
             watermark=watermark,
         )
-
-    def reached(self, place: Place, state: StreamState | None) -> _Reached:
-        """How far event time has come by what a stream remembers; for clocks that it does not know, by all rows of their
-        tables."""
-        greatest: dict[str, int | None] = {}
-        by_value: dict[str, Mapping[str, int]] = {}
-        for clock in self.stream.clocks:
-            key = clock.assigned
-            if clock.per is not None:
-                known = state is not None and key in state.by_value
-                by_value[key] = state.by_value[key] if known and state is not None else self.values(clock, place)
-                greatest[key] = clock.least(by_value[key])
-            elif state is not None and key in state.greatest:
-                greatest[key] = state.greatest[key]
-            else:
-                greatest[key] = self.times(clock, place, None).greatest
-        return _Reached({key: value for key, value in greatest.items() if value is not None}, by_value)
-
-    def reached_with(self, before: _Reached, times: Mapping[str, Extremes], added: Place) -> _Reached:
-        """How far event time has come with the rows that came; `times` has theirs by clock."""
-        greatest: dict[str, int | None] = {}
-        by_value: dict[str, Mapping[str, int]] = {}
-        for clock in self.stream.clocks:
-            key = clock.assigned
-            if clock.per is None:
-                greatest[key] = _greatest(before.greatest.get(key), times[key].greatest)
-                continue
-            known = before.by_value[key]
-            came = {} if times[key].greatest is None else self.values(clock, added)
-            values = {**came, **{value: max(time, came.get(value, time)) for value, time in known.items()}}
-            if len(values) > MOST_VALUES:
-                raise self._too_many_values(clock, len(values))
-            by_value[key], greatest[key] = values, clock.least(values)
-        return _Reached({key: value for key, value in greatest.items() if value is not None}, by_value)
-
-    def values(self, clock: Clock, place: Place) -> dict[str, int]:
-        """The greatest event time of each value that has a watermark of its own, by the value as JSON."""
-        assigned = self.program.views[clock.assigned]
-        columns = ", ".join(f"`{name}`" for name in clock.per or ())
-        time = f"`{clock.column}`"
-        query = (
-            f"SELECT to_json(struct({columns})), max(unix_micros({time})) FROM `{assigned.name}`\n"
-            f"WHERE {time} IS NOT NULL GROUP BY {columns} LIMIT {MOST_VALUES + 1}"
-        )
-        found: dict[str, int] = {}
-        rows: Any = self.asked(query, assigned, place)
-        for value, greatest in rows:
-            found[value] = max(greatest, found.get(value, greatest))
-        if len(rows) > MOST_VALUES:
-            raise self._too_many_values(clock, len(rows))
-        return found
-
-    def _too_many_values(self, clock: Clock, number: int) -> EngineError:
-        columns = " and ".join(clock.per or ())
-        message = f"stream {self.program.views[clock.assigned].name!r}: {columns} has {number:,} values or more"
-        hint = f"at most {MOST_VALUES:,} values can have a watermark of their own; name columns with fewer in `per`"
-        return EngineError("X759", message, hint)
-
-    def asked(self, query: str, assigned: View, place: Place) -> Any:
-        """The rows of a query over what gives rows their event time."""
-        sources = self._with_changes(sources_for(self.program, [assigned.name], place))
-        functions = functions_for(self.program, assigned.calls, [assigned.name])
-        return self.engine.select(Selection(query, sources, self.program.settings.spark, functions)).rows
 
     @property
     def form(self) -> str:
@@ -344,24 +253,8 @@ class _Work:
             return None
         return assigned.input, tuple(columns)
 
-    @property
-    def changing(self) -> frozenset[str]:
-        """The keys of tables of which the changes are read."""
-        return frozenset(clock.table for clock in self.stream.clocks if _reads_changes(self.program.views[clock.assigned]))
-
     def sources(self, place: Place) -> tuple[Source, ...]:
-        return self._with_changes(sources_for(self.program, self._inputs(), place))
-
-    def _with_changes(self, sources: tuple[Source, ...]) -> tuple[Source, ...]:
-        """Streams that assign event time to changes take what each of them is from the table, where that says so."""
-        if not any(isinstance(one, StoredSource) and one.changes for one in sources):
-            return sources
-        return tuple(
-            replace(one, query=_query_of_changes(self.program.views[fold(one.name)]))
-            if isinstance(one, InlineSource) and _reads_changes(self.program.views.get(fold(one.name)))
-            else one
-            for one in sources
-        )
+        return with_changes(self.program, sources_for(self.program, self._inputs(), place))
 
     def build(self, query: str, sources: tuple[Source, ...], staging: str) -> ViewBuild:
         settings = dict(sorted(self.program.settings.spark.items()))
@@ -391,30 +284,6 @@ class _Work:
         rows: Any = self.engine.select(asked).rows
         return keys_seen(rows[0], self.stream.transformation.keys, step)
 
-    def may_be_late(self, times: Mapping[str, Extremes], passed: int | None) -> bool:
-        """Whether a row may have come too late; `passed` is the watermark before the step. Of rows of other streams, only
-        the query knows the event times."""
-        reads_streams = not {clock.table for clock in self.stream.clocks}.issuperset(self.stream.bases)
-        return reads_streams or any(
-            one.missing > 0 or (passed is not None and one.least is not None and one.least < passed)
-            for one in times.values()
-        )
-
-    def times(self, clock: Clock, place: Place, ranges: Sequence[tuple[int, int]] | None) -> Extremes:
-        """The event times of the rows that came to a clock's table in these ranges of versions; None: of all its rows."""
-        source = place(clock.table)
-        if isinstance(source, StoredSource):
-            if ranges is not None and not ranges:
-                return Extremes(None, None, 0)
-            added = added_files(source.location, source.version, ranges)
-            known = None if added is None or added.bytes > MOST_BYTES else extremes(added, clock.column)
-            if known is not None:
-                return known
-        assigned = self.program.views[clock.assigned]
-        column = f"`{clock.column}`"
-        values = f"min(unix_micros({column})), max(unix_micros({column})), count_if({column} IS NULL)"
-        return Extremes(*self.asked(f"SELECT {values} FROM `{assigned.name}`", assigned, place)[0])
-
     def _inputs(self) -> list[str]:
         return [one.name for one in self.stream.inputs]
 
@@ -427,20 +296,5 @@ def _stream(view: View) -> Stream:
     return view.stream
 
 
-def _reads_changes(view: View | None) -> bool:
-    assigned = view.stream.transformation if view is not None and view.stream is not None else None
-    return isinstance(assigned, AssignWatermarks) and assigned.read == CHANGES
-
-
-def _query_of_changes(view: View) -> str:
-    stream = _stream(view)
-    assert isinstance(stream.transformation, AssignWatermarks)
-    return assigned_query(stream.transformation, stream.inputs[0], f"`{CHANGE_COLUMN}`")
-
-
 def _literal(value: int | None) -> str:
     return NO_WATERMARK if value is None else f"CAST({value} AS BIGINT)"
-
-
-def _greatest(before: int | None, now: int | None) -> int | None:
-    return max((value for value in (before, now) if value is not None), default=None)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from reconciler.engine.protocol import Engine
 from reconciler.project.program.model import Clock, Stream
-from reconciler.project.program.streams import watermark_query
+from reconciler.project.program.watermarks import watermark_query
 from reconciler.streams.model import OuterCachingJoin
 from tests.engine.engines import session_of
 from tests.streams.on_spark import quiet_session

@@ -67,5 +67,5 @@ def count_window_queries(
         query(parts, kept),
         late_beyond(source, moment, expiry),
         EVENT_TIME,
-        Memory((*columns, COUNT, LAST), *of_keys(source, keys), f"{LAST} + {expiry}"),
+        Memory((*columns, COUNT, LAST), *of_keys(source.name, keys), f"{LAST} + {expiry}"),
     )

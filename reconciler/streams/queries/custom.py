@@ -80,5 +80,5 @@ def custom_queries(transformation: Custom, source: Input, state: str | None, mom
         query([*parts, ("__now", now)], kept),
         late_beyond(source, moment, expiry),
         EVENT_TIME,
-        Memory((*keys, _STATE, LAST), *of_keys(source, keys), f"{LAST} + {expiry}"),
+        Memory((*keys, _STATE, LAST), *of_keys(source.name, keys), f"{LAST} + {expiry}"),
     )

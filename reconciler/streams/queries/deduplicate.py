@@ -57,5 +57,5 @@ def deduplicate_queries(transformation: Deduplicate, source: Input, state: str |
         query([("__times", times), ("__keys", lasts)], kept),
         late_beyond(source, moment, expiry),
         source.event_time,
-        Memory((*keys, LAST), *of_keys(source, keys), f"{LAST} + {expiry}"),
+        Memory((*keys, LAST), *of_keys(source.name, keys), f"{LAST} + {expiry}"),
     )

@@ -131,11 +131,9 @@ class _PartialStep(SessionStep):
     def memory(self) -> Memory:
         """The sessions of a key are remembered anew with the rows of it that come: they may have become one."""
         ends = self.closes if isinstance(self.given.trigger, WindowClose) else f"{LAST} + {self.gap}"
-        keys, came = of_keys(self.source, self.keys)
         return Memory(
             (*self.keys, FIRST, LAST, *self.values),
-            keys,
-            tuple((FOLDED, columns) for _, columns in came) if self.is_folded else came,
+            *of_keys(FOLDED if self.is_folded else self.source.name, self.keys),
             self.closes,
             due=(f"{ends} + 1", f"{ends} + 1"),
         )

@@ -156,11 +156,9 @@ class _PartialStep(WindowStep):
         """The windows of a key are remembered anew with the rows of it that come."""
         trigger = self.given.trigger
         due = plus(END, self.given.allowed_lateness if isinstance(trigger, WindowClose) else 0)
-        keys, came = of_keys(self.source, self.keys)
         return Memory(
             (*self.keys, END, _COUNT, _FROM_START, *self.values),
-            keys,
-            tuple((FOLDED, columns) for _, columns in came) if self.is_folded else came,
+            *of_keys(FOLDED if self.is_folded else self.source.name, self.keys),
             f"{self.closes} - 1",
             due=None if isinstance(trigger, CountTrigger) else (due, due),
         )

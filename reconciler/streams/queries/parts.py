@@ -58,11 +58,10 @@ def keys_in(source: Input, keys: Iterable[str]) -> list[str]:
     return [quoted(spelled.get(fold(key), key)) for key in keys]
 
 
-def of_keys(
-    source: Input, keys: Sequence[str]
-) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, tuple[str, ...]], ...]]:
-    """`keys` and `came` of the memory of one input whose keys have the same names in the state."""
-    return tuple((key,) for key in keys), ((source.name, tuple(keys)),)
+def of_keys(came: str, keys: Sequence[str]) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, tuple[str, ...]], ...]]:
+    """`keys` and `came` of the memory of one input whose keys have the same names in the state. `came` is the relation that
+    has the rows that come."""
+    return tuple((key,) for key in keys), ((came, tuple(keys)),)
 
 
 def watermark(text: str) -> str:

@@ -55,5 +55,5 @@ def previous_queries(transformation: Previous, source: Input, state: str | None,
         query(counted(keys), kept),
         late_beyond(source, moment, expiry),
         source.event_time,
-        Memory(tuple(remembered), *of_keys(source, keys), f"{LAST} + {expiry}"),
+        Memory(tuple(remembered), *of_keys(source.name, keys), f"{LAST} + {expiry}"),
     )

@@ -74,5 +74,5 @@ def running_queries(transformation: RunningAggregate, source: Input, state: str 
         ),
         late_beyond(source, moment, expiry),
         source.event_time,
-        Memory((*keys, *values, LAST), *of_keys(source, keys), f"{LAST} + {expiry}"),
+        Memory((*keys, *values, LAST), *of_keys(source.name, keys), f"{LAST} + {expiry}"),
     )

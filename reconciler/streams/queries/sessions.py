@@ -245,7 +245,7 @@ class SessionStep:
         ends = self.closes if isinstance(self.given.trigger, WindowClose) else f"{LAST} + {self.gap}"
         return Memory(
             (*self.columns, _PENDING, LAST),
-            *of_keys(self.source, self.keys),
+            *of_keys(self.source.name, self.keys),
             self.closes,
             due=None if isinstance(self.given.trigger, CountTrigger) else (f"{ends} + 1", f"{ends} + 1"),
         )

@@ -217,7 +217,7 @@ class WindowStep:
         last_end = f"{greatest_multiple(micros(self.source), self.every)} + {self.window.size}"
         return Memory(
             columns,
-            *of_keys(self.source, self.keys),
+            *of_keys(self.source.name, self.keys),
             f"{self.last_closes()} - 1",
             due=None if isinstance(trigger, CountTrigger) else (plus(self.first_end(), lateness), plus(last_end, lateness)),
             is_added_to=True,
