@@ -65,9 +65,9 @@ _OTHER_SIDE: Final = """\
     - {name: again, assign_timestamps_and_watermarks: {input: readings, event_time: at, delay: 1m}}
 """
 _SUM: Final = "aggregates: {total: sum(value)}"
-SUM: Final = "tumbling window"
+TUMBLING: Final = "tumbling window"
 STREAMS: Final = {
-    SUM: f"aggregate_over_window: {{input: timed, keys: [device], window: {{tumbling: 1h}}, {_SUM}}}",
+    TUMBLING: f"aggregate_over_window: {{input: timed, keys: [device], window: {{tumbling: 1h}}, {_SUM}}}",
     "early and late": f"aggregate_over_window: {{input: timed, keys: [device], window: {{tumbling: 1h}}, {_SUM}, "
     "trigger: {after_watermark: {early: {count: 10}, late: {count: 1}}}, allowed_lateness: 10m}",
     "session": f"aggregate_over_window: {{input: timed, keys: [device], window: {{session: 2m}}, {_SUM}}}",
@@ -140,13 +140,13 @@ def main(few: int, many: int, step: int, steps: int, rows: int, only: tuple[str,
             with tempfile.TemporaryDirectory() as scratch:
                 _large_rows(Path(scratch) / "source", rows)
                 for name in NATIVE:
-                    if name == SUM or name in (only or STREAMS):
+                    if name == TUMBLING or name in (only or STREAMS):
                         native[name] = _native(session, Path(scratch), name)
                         click.echo(f"{name}, native: {json.dumps(native[name])}")
                 for name in only or STREAMS:
                     large[name] = found = _in_ten_steps(engine, Path(scratch), name)
                     click.echo(f"{name}: {json.dumps(found)}")
-                    ratios.append(Ratio(f"{name}: CPU / native tumbling sum", found["cpu"] / native[SUM]["cpu"], 8))
+                    ratios.append(Ratio(f"{name}: CPU / native tumbling sum", found["cpu"] / native[TUMBLING]["cpu"], 8))
                     if name in native:
                         ratio = found["wall"] / native[name]["wall"]
                         ratios.append(Ratio(f"{name}: seconds / the same by Spark", ratio, 1.05))
@@ -261,7 +261,7 @@ def _sum(rows: Any, window: Any) -> Any:
 
 
 NATIVE: Final[Mapping[str, Callable[[Any], Any]]] = {
-    SUM: lambda rows: _sum(rows, functions.window("at", "1 hour")),
+    TUMBLING: lambda rows: _sum(rows, functions.window("at", "1 hour")),
     "session": lambda rows: _sum(rows, functions.session_window("at", "2 minutes")),
     "deduplicate": lambda rows: rows.withWatermark("at", "1 day").dropDuplicatesWithinWatermark(["device"]),
 }

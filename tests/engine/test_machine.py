@@ -336,9 +336,7 @@ try:
 except EngineError as error:
     print(error.code)
 """
-        command = [sys.executable, "-W", "ignore", "-c", program]
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-        ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
+        ran = run(program, tmp_path)
 
         assert ran.stdout == "[(1,)]\nX703\n"
         assert ran.stderr == ""
@@ -356,9 +354,7 @@ for number in (1, 2):
     thread.start()
     thread.join()
 """
-        command = [sys.executable, "-W", "ignore", "-c", program]
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-        ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
+        ran = run(program, tmp_path)
         assert ran.stdout == "[(1,)]\n[(2,)]\n"
 
     def test_an_engine_that_is_closed_takes_its_jvm_along_and_the_next_starts_another(self, tmp_path: Path) -> None:
@@ -373,9 +369,7 @@ for number in (1, 2):
     engine.close()
     print(process.wait(30))
 """
-        command = [sys.executable, "-W", "ignore", "-c", program]
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-        ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
+        ran = run(program, tmp_path)
         assert (ran.stdout, ran.stderr) == ("[(1,)]\n0\n[(2,)]\n0\n", "")
 
     @pytest.mark.slow
@@ -396,9 +390,7 @@ for place in ("/dev/null/none", "/tmp"):
         print(error.code, "codecs" in error.message)
     engine.close()
 """
-        command = [sys.executable, "-W", "ignore", "-c", program]
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-        ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
+        ran = run(program, tmp_path)
         assert ran.stdout == "X702 True\n[(1,)]\n"
 
     @pytest.mark.slow
@@ -426,9 +418,14 @@ for _ in range(2):
     select(engine, "SELECT 2")
     engine.close()
 """
-        command = [sys.executable, "-W", "ignore", "-c", program]
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-        ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
+        ran = run(program, tmp_path)
 
         assert ran.stdout == "[(1,)]\nX707\n[(2,)]\n" * 2
         assert ran.stderr == ""
+
+
+def run(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A program in a process of its own, with what it said."""
+    command = [sys.executable, "-W", "ignore", "-c", program]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=True)
