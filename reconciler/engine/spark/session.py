@@ -135,6 +135,10 @@ def stop(session: SparkSession) -> None:
     """
     process = getattr(SparkContext._gateway, "proc", None)
     if process is not None and is_local(str(session.sparkContext.master)):
+        server: Any = session.sparkContext._accumulatorServer
+        if server is not None:
+            # It listens to Java until that ends, and would print the end of the connection as an error.
+            server.handle_error = lambda request, address: None
         # Java ends where nobody is left to write to it.
         process.stdin.close()
         _forget(session.sparkContext)
