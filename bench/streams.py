@@ -73,6 +73,7 @@ STREAMS: Final = {
     "session": f"aggregate_over_window: {{input: timed, keys: [device], window: {{session: 2m}}, {_SUM}}}",
     "running aggregate": "running_aggregate: {input: timed, keys: [device], aggregates: {total: sum(value)}, expiry: 1d}",
     "deduplicate": "deduplicate: {input: timed, keys: [device], expiry: 1d}",
+    "deduplicate by many keys": "deduplicate: {input: timed, keys: [value], expiry: 1d}",
     "previous": "previous: {input: timed, keys: [device], columns: {before: value}, expiry: 1d}",
     "join": "outer_caching_join: {left: timed, right: again, keys: [device], expiry: 1s}",
 }
@@ -264,6 +265,7 @@ NATIVE: Final[Mapping[str, Callable[[Any], Any]]] = {
     TUMBLING: lambda rows: _sum(rows, functions.window("at", "1 hour")),
     "session": lambda rows: _sum(rows, functions.session_window("at", "2 minutes")),
     "deduplicate": lambda rows: rows.withWatermark("at", "1 day").dropDuplicatesWithinWatermark(["device"]),
+    "deduplicate by many keys": lambda rows: rows.withWatermark("at", "1 day").dropDuplicatesWithinWatermark(["value"]),
 }
 """Of transformations for which Spark's streaming has an operator, that operator over the rows."""
 

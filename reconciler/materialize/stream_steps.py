@@ -240,7 +240,7 @@ class _Work:
             None if memory.due is None or now is None else (DUE, DUE_LAST),
             passed,
             now,
-            by_row=memory.is_added_to,
+            by_row=memory.holds.is_added_to,
         )
 
     def _stored(self, name: str, columns: list[str]) -> tuple[str, tuple[str, ...]] | None:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from pyspark.sql.types import StructField, StructType
 
 from reconciler.streams.model import Stateful, inputs_of
-from reconciler.streams.queries import FOLDED, NO_WATERMARK, Input, Moment, StreamQueries
+from reconciler.streams.queries import FOLDED, NO_WATERMARK, Holds, Input, Moment, StreamQueries
 from reconciler.streams.queries.log import UNTIL, WRITTEN, Log
 from reconciler.streams.queries.write import stream_queries
 from tests.streams.histories import FOLLOW
@@ -125,7 +125,9 @@ class StreamOnSpark:
             key = self._key(row)
             latest[key] = max(latest.get(key, 0), row[WRITTEN])
         live = [row for row in rows if after is None or row[UNTIL] >= after]
-        return sum(queries.memory.is_added_to or row[WRITTEN] == latest[self._key(row)] for row in live)
+        if queries.memory.holds is Holds.GREATEST:
+            return len({self._key(row) for row in live})
+        return sum(queries.memory.holds is Holds.ALL or row[WRITTEN] == latest[self._key(row)] for row in live)
 
     def _key(self, row: Any) -> tuple[Any, ...]:
         known = row.asDict()

@@ -7,6 +7,7 @@ rows, no state and the watermark as a subquery, it is the stream's definition, f
 """
 
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Final
 
 NO_WATERMARK: Final = "CAST(NULL AS BIGINT)"
@@ -33,6 +34,21 @@ class Moment:
     after: str = NO_WATERMARK
 
 
+class Holds(Enum):
+    """What is remembered of a key of which several steps wrote rows: `LATEST`, the rows of the latest step. `ALL`, all rows,
+    none of which ever changes. `GREATEST`, one row, with the greatest value of each column: a step writes what it knows by
+    the rows that came, and need not know what was remembered."""
+
+    LATEST = auto()
+    ALL = auto()
+    GREATEST = auto()
+
+    @property
+    def is_added_to(self) -> bool:
+        """Whether a step writes rows beside those that were remembered of their keys, in place of these."""
+        return self is not Holds.LATEST
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """What is remembered of a stream, row by row. All texts are expressions over the columns of the state.
@@ -44,15 +60,15 @@ class Memory:
     `due`: where the watermark comes to the first of these, and has not passed the second before, the row gives something, or
     is remembered otherwise, though no row of its key comes. None: nothing does.
 
-    `is_added_to`: the rows of a step are added to those that are remembered, and none of them ever changes. Else the rows of
-    a key stand for all that were remembered of it. `needs_keys`: what was remembered of the keys that come is needed."""
+    `holds` says what the rows of a key are to those that were remembered of it before. `needs_keys`: what was remembered of
+    the keys that come is needed."""
 
     columns: tuple[str, ...]
     keys: tuple[tuple[str, ...], ...]
     came: tuple[tuple[str, tuple[str, ...]], ...]
     until: str
     due: tuple[str, str] | None = None
-    is_added_to: bool = False
+    holds: Holds = Holds.LATEST
     needs_keys: bool = True
 
 

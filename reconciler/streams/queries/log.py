@@ -2,9 +2,9 @@
 
 - A row of the log has the columns of the state, and `__written`, the step that wrote it; `__until`, the last watermark with
   which it is remembered; and, where it gives something by itself, `__due` and `__due_last` (see `Memory.due`).
-- Where rows stand for each other, those of the latest step are all that is remembered of a key. What a step forgets is not
-  written down: a row is never remembered longer than one that stands for it, as keys and sessions only gain later rows. So
-  the earlier rows are past their `__until`, too.
+- What several steps wrote of a key is taken together as `Holds` says. What a step forgets is not written down: a row is
+  never remembered longer than one that stands for it, as keys and sessions only gain later rows. So the earlier rows are
+  past their `__until`, too.
 - A step needs the keys of the rows that come, those of rows that are due, and all that is remembered of either. What is left
   out of a log before a step reads it, may be whatever is of no such key.
 - A step may put segments of the log together: the last ones, so that an earlier row never comes to stand after a later one.
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from reconciler.streams.queries import LateQueries, Memory, Moment, StreamQueries
+from reconciler.streams.queries import Holds, LateQueries, Memory, Moment, StreamQueries
 from reconciler.streams.queries.parts import after, after_parts, before, listed, query, quoted, together
 
 WRITTEN: Final = "__written"
@@ -77,7 +77,7 @@ def _needed(memory: Memory, log: Log, moment: Moment) -> str:
     due = f"{quoted(DUE)} <= {after(moment)} AND {quoted(DUE_LAST)} > {before(moment)}"
     if log.is_rewritten:
         return _latest(memory, f"SELECT {listed(read)}\nFROM {rows}", remembered, memory.columns)
-    if memory.is_added_to:
+    if memory.holds.is_added_to:
         conditions = [] if memory.due is None else [f"({due})"]
         if memory.needs_keys:
             conditions.append(_is_one_of(memory, _keys_that_came(memory)))
@@ -97,15 +97,20 @@ def _put_together(memory: Memory, written: str, last: str, moment: Moment) -> st
     columns, remembered = _log_columns(memory), f"{quoted(UNTIL)} >= {after(moment)}"
     earlier = f"SELECT {listed(columns)}\nFROM {quoted(last)}"
     now = f"SELECT {listed(columns)}\nFROM `__now`"
-    if memory.is_added_to:
+    if memory.holds is Holds.ALL:
         return query([("__now", written)], together(f"{earlier}\nWHERE {remembered}", now))
     return query([("__now", written)], _latest(memory, together(earlier, now), remembered, columns))
 
 
 def _latest(memory: Memory, rows: str, condition: str, columns: Sequence[str]) -> str:
-    """Of rows of a log those that hold, of each key the ones that were written last, and that meet a condition."""
-    if memory.is_added_to:
-        return f"SELECT {listed(columns)}\nFROM (\n{rows}\n) AS `__all`\nWHERE {condition}"
+    """Of rows of a log what is remembered of each key, where it meets a condition that later rows meet longer."""
+    of_all = f"FROM (\n{rows}\n) AS `__all`\nWHERE {condition}"
+    if memory.holds is Holds.ALL:
+        return f"SELECT {listed(columns)}\n{of_all}"
+    if memory.holds is Holds.GREATEST:
+        keys = _keys(memory)
+        grouped = [one if one in keys else f"MAX({one}) AS {one}" for one in columns]
+        return f"SELECT {listed(grouped)}\n{of_all}\nGROUP BY {listed(keys)}"
     newest = f"MAX({quoted(WRITTEN)}) OVER (PARTITION BY {listed(_keys(memory))}) AS {_NEWEST}"
     read = dict.fromkeys([*columns, quoted(WRITTEN), quoted(UNTIL)])
     placed = f"SELECT {listed([*read, newest])}\nFROM (\n{rows}\n) AS `__all`"

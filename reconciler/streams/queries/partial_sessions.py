@@ -14,6 +14,7 @@ from reconciler.streams.queries import FOLDED, Input, LateQueries, Memory, Momen
 from reconciler.streams.queries.parts import (
     EVENT_TIME,
     LateRows,
+    greatest_multiple,
     late_queries,
     listed,
     micros,
@@ -69,8 +70,20 @@ class _PartialStep(SessionStep):
         return self.joined(together(remembered, came))
 
     def fold(self) -> str:
+        """Rows are grouped twice. Those between two multiples of the gap are in one session, whichever it is: to find these
+        needs no order, and leaves few rows to be ordered."""
         columns = listed([*self.keys, FIRST, LAST, *self.values])
-        return query(self.joined(self.came()), f"SELECT {columns}\nFROM `__sessions`")
+        spans, values = self.combined()
+        near = (
+            f"SELECT {listed([*self.keys, *spans, *values])}\nFROM (\n{self.came()}\n) AS `__came`\n"
+            f"GROUP BY {listed([*self.keys, greatest_multiple(FIRST, self.gap)])}"
+        )
+        return query(self.joined(near), f"SELECT {columns}\nFROM `__sessions`")
+
+    def combined(self) -> tuple[list[str], list[str]]:
+        """What sessions that become one come to: its times and its values."""
+        values = [f"{one.combine(name, '')} AS {name}" for name, one in self.kept]
+        return [f"MIN({FIRST}) AS {FIRST}", f"MAX({LAST}) AS {LAST}"], values
 
     def came(self) -> str:
         """Each row that came is a session of its own at first."""
@@ -94,8 +107,7 @@ class _PartialStep(SessionStep):
         begins = f"CASE WHEN {FIRST} - {reached} > {self.gap} THEN 1 ELSE 0 END AS `__begins`"
         # The frame takes what begins at the same time together: whichever of it the break was found with.
         numbered = f"SUM(`__begins`) OVER ({in_order} RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS {SESSION}"
-        spans = [f"MIN({FIRST}) AS {FIRST}", f"MAX({LAST}) AS {LAST}"]
-        values = [f"{one.combine(name, '')} AS {name}" for name, one in self.kept]
+        spans, values = self.combined()
         return [
             ("__rows", rows),
             ("__breaks", f"SELECT {listed([*columns, begins])}\nFROM `__rows`"),

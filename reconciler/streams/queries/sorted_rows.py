@@ -8,7 +8,7 @@ The state has the rows that were not given, in all their columns.
 """
 
 from reconciler.streams.model import Sort
-from reconciler.streams.queries import Input, Memory, Moment, StreamQueries
+from reconciler.streams.queries import Holds, Input, Memory, Moment, StreamQueries
 from reconciler.streams.queries.parts import after, late_beyond, listed, micros, names_of, query, quoted, together
 
 
@@ -28,7 +28,7 @@ def sort_queries(transformation: Sort, source: Input, state: str | None, moment:
             (),
             micros(source),
             due=(f"{micros(source)} + 1", f"{micros(source)} + 1"),
-            is_added_to=True,
+            holds=Holds.ALL,
             needs_keys=False,
         ),
     )

@@ -18,7 +18,7 @@ NULL: none yet) that they met. Triggers and aggregates can be changed over it.
 """
 
 from reconciler.streams.model import AfterWatermark, AggregateOverWindow, CountTrigger, Hopping, Tumbling, WindowClose
-from reconciler.streams.queries import Input, LateQueries, Memory, Moment, StreamQueries
+from reconciler.streams.queries import Holds, Input, LateQueries, Memory, Moment, StreamQueries
 from reconciler.streams.queries.firings import (
     FIRING,
     ORDINAL,
@@ -220,7 +220,7 @@ class WindowStep:
             *of_keys(self.source.name, self.keys),
             f"{self.last_closes()} - 1",
             due=None if isinstance(trigger, CountTrigger) else (plus(self.first_end(), lateness), plus(last_end, lateness)),
-            is_added_to=True,
+            holds=Holds.ALL,
             needs_keys=not (isinstance(trigger, WindowClose) or trigger == AfterWatermark()),
         )
 

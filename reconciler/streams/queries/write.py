@@ -47,7 +47,7 @@ def stream_queries(
     if log is None:
         return first_log(_queries(transformation, inputs, None, moment), moment)
     queries = _queries(transformation, inputs, NEEDED, moment, is_folded)
-    adds = queries.memory.is_added_to and not log.is_rewritten
+    adds = queries.memory.holds.is_added_to and not log.is_rewritten
     state = _queries(transformation, inputs, None, moment).state if adds else queries.state
     return log_queries(queries, state, log, moment)
 
