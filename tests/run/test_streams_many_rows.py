@@ -1,13 +1,20 @@
-"""A step with so many rows that they are put together first gives what steps with few rows give."""
+"""A step with so many rows that they are put together first gives what steps with few rows give, also where it is killed and
+begins anew."""
 
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
 
 from reconciler.engine.protocol import Engine
 from reconciler.materialize.stream_keys import MANY_ROWS
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
 from reconciler.state.folders import staging_folder
+from reconciler.testing.crashes import Crash
+from tests.acceptance.faults import Fault, Faults, Style, run_with
 
 PROGRAM = "CREATE TABLE readings (device STRING, at TIMESTAMP, value INT) WITH ('append_only' = 'true');\n"
 YAML = """\
@@ -16,6 +23,11 @@ kind: Pipeline
 metadata: {name: plant}
 spec:
   bootstrap_policy: allow
+  connectors:
+    - name: files
+      table: readings
+      transport: {name: file_input, config: {path: source}}
+      format: {name: parquet}
   streams:
     - name: timed
       assign_timestamps_and_watermarks: {input: readings, event_time: at, delay: 1m}
@@ -33,14 +45,6 @@ spec:
         aggregates: {readings: count(*), total: sum(value)}
         late_rows: dead_letters
 """
-# Each device rests for five minutes after five minutes; some rows have no event time.
-ROWS = """
-SELECT concat('d', id % 7) AS device,
-  CASE WHEN id % 50000 = 0 THEN NULL
-    ELSE timestamp_micros(1767261600000000 + id * 60000 + id * 60000 div 300000000 * 300000000) END AS at,
-  CAST(id % 1000 AS INT) AS value
-FROM range({begin}, {end})
-"""
 STREAMS = ("hourly", "visits")
 
 
@@ -48,16 +52,45 @@ def open_plant(root: Path, engine: Engine) -> Pipeline:
     return Project.open(root, engine=engine).pipeline("plant")
 
 
-def made(root: Path, engine: Engine, steps: list[str]) -> dict[str, Any]:
-    """What streams give, remember and count as late after these steps."""
+def rows(begin: int, end: int) -> pa.Table:
+    """These rows of all. Each device rests for five minutes after five minutes; some rows have no event time."""
+    times = [
+        None if one % 50_000 == 0 else 1_767_261_600_000_000 + one * 60_000 + one * 60_000 // 300_000_000 * 300_000_000
+        for one in range(begin, end)
+    ]
+    return pa.table(
+        {
+            "device": [f"d{one % 7}" for one in range(begin, end)],
+            "at": pa.array(times, pa.timestamp("us", "UTC")),
+            "value": pa.array([one % 1000 for one in range(begin, end)], pa.int32()),
+        }
+    )
+
+
+LATE = pa.table(
+    {
+        "device": ["d1"],
+        "at": pa.array([1_767_261_870_000_000], pa.timestamp("us", "UTC")),
+        "value": pa.array([5], pa.int32()),
+    }
+)
+
+
+def made(root: Path, engine: Engine, steps: list[pa.Table], faults: tuple[Fault, ...] = ()) -> dict[str, Any]:
+    """What streams give, remember and count as late after these steps, the last of which is killed in these ways first."""
     folder = root / "pipelines" / "plant"
     folder.mkdir(parents=True)
+    (root / "source").mkdir()
     (folder / "pipeline.yaml").write_text(YAML)
     (folder / "program.sql").write_text(PROGRAM)
     (root / "reconcile.yaml").write_text("default: dev\nenvironments:\n  dev: {warehouse: warehouse}\n")
     open_plant(root, engine).apply()
-    for rows in steps:
-        open_plant(root, engine).execute(f"INSERT INTO readings {rows}")
+    for number, added in enumerate(steps):
+        pyarrow.parquet.write_table(added, root / "source" / f"{number}.parquet")
+        for fault in faults if number == len(steps) - 1 else ():
+            with pytest.raises(Crash):
+                run_with(root, "plant", engine, Faults(fault))
+        assert open_plant(root, engine).run_once().step_count == 1
     found: dict[str, Any] = {}
     for name in STREAMS:
         order = "device, window_start"
@@ -73,13 +106,13 @@ def made(root: Path, engine: Engine, steps: list[str]) -> dict[str, Any]:
 
 
 def test_many_rows_give_what_the_same_rows_give_in_small_steps(tmp_path: Path, spark_engine: Engine) -> None:
-    step = MANY_ROWS
-    late = "SELECT 'd1', TIMESTAMP '2026-01-01 10:04:30', 5"
-    first, second = (ROWS.format(begin=number * step, end=(number + 1) * step) for number in (0, 1))
-    parts = step // 2
-    small = [ROWS.format(begin=place * parts, end=(place + 1) * parts) for place in range(4)]
-    many = made(tmp_path / "many", spark_engine, [first, f"{second} UNION ALL {late}"])
-    few = made(tmp_path / "few", spark_engine, [*small[:3], f"{small[3]} UNION ALL {late}"])
+    parts = MANY_ROWS // 2
+    small = [rows(place * parts, (place + 1) * parts) for place in range(4)]
+    # Each of two streams puts rows together, gives and remembers.
+    killed = tuple(Fault("build_view", number, Style.AFTER) for number in (1, 2, 4))
+    steps = [pa.concat_tables(small[:2]), pa.concat_tables([*small[2:], LATE])]
+    many = made(tmp_path / "many", spark_engine, steps, killed)
+    few = made(tmp_path / "few", spark_engine, [*small[:3], pa.concat_tables([small[3], LATE])])
     assert many == few
     assert [many[f"{name} remembers"][1] for name in STREAMS] == [5, 5]
     assert len(many["visits"]) > 100
