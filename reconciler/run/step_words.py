@@ -20,8 +20,8 @@ def describe_step_result(pipeline: str, result: StepResult) -> str:
     ]
     uneven = {name: describe_uneven_keys(seen) for name, seen in sorted(result.keys.items())}
     done += [f"keys of {name}: {told}" for name, told in uneven.items() if told is not None]
-    views = ", ".join(result.views) or "none"
-    return f"{pipeline} step {result.step}: {', '.join(done)}; views brought up to date: {views}"
+    relations = ", ".join(result.views) or "no views"
+    return f"{pipeline} step {result.step}: {', '.join(done)}; brought up to date: {relations}"
 
 
 def describe_unknown(connector: str, table: str, names: Sequence[str], rows: Mapping[str, int]) -> str:

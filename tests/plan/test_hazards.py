@@ -339,6 +339,31 @@ def test_what_rows_do_not_determine(query: str, told: str | None) -> None:
     assert messages == ([] if told is None else [expected])
 
 
+STREAM = """\
+  streams:
+    - {{name: timed, assign_timestamps_and_watermarks: {{input: e, event_time: at, delay: 1m}}}}
+    - name: s
+      aggregate_over_window: {{input: timed, keys: [id], window: {{tumbling: 1h}}, aggregates: {{found: "{aggregate}"}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "told"),
+    [
+        ("collect_list(v)", "calls collect_list"),
+        ("max_by(v, at)", "calls max_by"),
+        ("sort_array(collect_list(v))", None),
+        ("max(v)", None),
+    ],
+)
+def test_what_rows_of_a_stream_do_not_determine(aggregate: str, told: str | None) -> None:
+    before = "CREATE TABLE e (id INT, at TIMESTAMP, v INT) WITH ('append_only' = 'true');"
+    found = between(program(before), program(before, STREAM.format(aggregate=aggregate)))
+    messages = [hazard.message for hazard in found if hazard.code == "H908"]
+    expected = f"stream s {told}: computed again from the same rows, its result may differ"
+    assert messages == ([] if told is None else [expected])
+
+
 USED = "  evolution: evolve\n  views: {v: {used_by: [billing]}}\n"
 
 

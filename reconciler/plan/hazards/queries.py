@@ -29,7 +29,7 @@ from reconciler.sql.determinism import (
     non_deterministic_calls,
 )
 from reconciler.sql.lexer import words_in
-from reconciler.sql.undetermined_signs import BY_ANOTHER, ESTIMATING, LISTING, TAKING_ONE, may_be_undetermined
+from reconciler.sql.undetermined_signs import may_be_undetermined
 
 if TYPE_CHECKING:
     from reconciler.plan.hazards.ties import Ties
@@ -52,10 +52,7 @@ def undetermined_views(diff: Diff, applied: Program, desired: Program) -> Iterat
         words = words_in(text)
         calls = {*_calls(text, words)}
         taken: tuple[str, ...] = ()
-        if view.stream is not None:
-            # Its query puts rows in order by all their values. What its author wrote takes them as they come.
-            calls |= words & (TAKING_ONE | LISTING | ESTIMATING | BY_ANOTHER | {"mode"})
-        elif may_be_undetermined(words):
+        if may_be_undetermined(words):
             found = ties().of(view)
             calls, taken = {*calls, *found.calls}, found.ties
         called = [desired.functions[key].name for key in view.calls if key in undetermined]

@@ -17,8 +17,13 @@ class Ties:
         self._known: dict[str, Given] = {}
 
     def of(self, view: View) -> Undetermined:
-        """What is undetermined in a view's query."""
-        return undetermined_parts(view.query, self._given)
+        """What is undetermined in a view's query. Of a stream, in the expressions that its author wrote: all else in its
+        query orders rows by all their values."""
+        if view.stream is None:
+            return undetermined_parts(view.query, self._given)
+        # An expression may end in a comment.
+        parts = [undetermined_parts(f"SELECT {one}\nFROM `__rows`", self._given) for one in view.stream.expressions]
+        return Undetermined(tuple(call for part in parts for call in part.calls), ())
 
     def _given(self, key: str) -> Given:
         if key not in self._known:
