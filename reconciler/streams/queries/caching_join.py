@@ -130,7 +130,7 @@ class _Join:
         taken = [("", f"{_SIDE} = "), *([("new_", f"{NEW} AND {_SIDE} = ")] if self.known else ())]
         times = [
             f"{function}(CASE WHEN {which}{literal(side)} THEN {TIME} END) OVER ({partition(self.keys)} ORDER BY {order} "
-            f"BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS `__{rows}{side}_{where}`"
+            f"BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS `__nearest_{where}_{rows}{side}`"
             for order, function, where in windows
             for rows, which in taken
             for side in _SIDES
@@ -142,7 +142,7 @@ class _Join:
         been too far apart for it."""
 
         def found(rows: str) -> str:
-            return f"{TIME} - `__{rows}_before` <= {self.expiry} OR `__{rows}_after` - {TIME} <= {self.expiry}"
+            return f"{TIME} - `__nearest_before_{rows}` <= {self.expiry} OR `__nearest_after_{rows}` - {TIME} <= {self.expiry}"
 
         cases = [f"WHEN {NEW} AND {_LEFT} THEN {found('right')}", f"WHEN {NEW} THEN {found('left')}"]
         if self.known:

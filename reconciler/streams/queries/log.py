@@ -120,7 +120,12 @@ def _latest(memory: Memory, rows: str, condition: str, columns: Sequence[str]) -
 
 def _keys(memory: Memory) -> list[str]:
     """The keys of a row of the log, as expressions."""
-    return [columns[0] if len(columns) == 1 else f"COALESCE({listed(columns)})" for columns in memory.keys]
+    return [_one_of(columns) for columns in memory.keys]
+
+
+def _one_of(columns: Sequence[str]) -> str:
+    """The one of these that has the key of a row."""
+    return columns[0] if len(columns) == 1 else f"COALESCE({listed(columns)})"
 
 
 def _keys_that_came(memory: Memory) -> list[str]:
@@ -132,8 +137,10 @@ def _named_keys(keys: Sequence[str]) -> str:
 
 
 def _same_keys(memory: Memory) -> str:
-    """That a row of `__log` has the keys of `__keys`. NULL is a key like others."""
-    pairs = ((key, quoted(f"__key_{place}")) for place, key in enumerate(_keys(memory), 1))
+    """That a row of `__log` has the keys of `__keys`. NULL is a key like others. A name alone might be a function in a
+    subquery: `user`, `current_date`."""
+    of_log = [[f"`__log`.{column}" for column in columns] for columns in memory.keys]
+    pairs = ((_one_of(columns), quoted(f"__key_{place}")) for place, columns in enumerate(of_log, 1))
     return " AND ".join(f"{key} <=> `__keys`.{name}" for key, name in pairs)
 
 
