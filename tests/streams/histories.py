@@ -27,7 +27,7 @@ from reconciler.streams.model import (
 )
 from tests.streams.reference import Row
 
-KEYS = ("h", "k")
+KEYS = ("h", "user")
 AGGREGATES = (
     ("n", "count(*)"),
     ("total", "sum(v)"),
@@ -142,6 +142,6 @@ def _random_rows(random: Random, history: int, around: int) -> list[Row]:
     for _ in range(random.choice((0, 0, 1, 2, 3, 6))):
         time = None if random.random() < 0.03 else around + round(random.gauss(2, 11))
         value = None if random.random() < 0.1 else random.randint(0, 4)
-        row = {"h": history, "k": random.choice(("a", "a", "a", "b", None)), "ts": time, "v": value}
+        row = {"h": history, "user": random.choice(("a", "a", "a", "b", None)), "ts": time, "v": value}
         found += [row] * random.choice((1, 1, 1, 1, 2))
     return found

@@ -17,7 +17,7 @@ from reconciler.streams.queries.write import stream_queries
 from tests.streams.histories import FOLLOW
 from tests.streams.reference import Row
 
-COLUMNS = (("h", "INT"), ("k", "STRING"), ("ts", "TIMESTAMP"), ("v", "INT"))
+COLUMNS = (("h", "INT"), ("user", "STRING"), ("ts", "TIMESTAMP"), ("v", "INT"))
 """The columns of all inputs: which history a row belongs to, a key, the event time, a value."""
 
 _LOG, _LAST = "remembered", "remembered_last"

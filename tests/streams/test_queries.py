@@ -71,7 +71,7 @@ def test_rows_that_came_are_put_together_where_no_trigger_counts_and_order_does_
         queries = stream_queries(of, inputs_for(of), Log("remembered"), NOW, is_folded=True)
         assert "`readings`" not in queries.output + queries.state
         assert f"`{FOLDED}`" in queries.output
-        assert queries.memory.came == ((FOLDED, ("`h`", "`k`")),)
+        assert queries.memory.came == ((FOLDED, ("`h`", "`user`")),)
 
 
 def test_the_state_is_read_only_where_there_is_one() -> None:
@@ -108,11 +108,11 @@ def test_event_times_of_what_is_given() -> None:
 
 
 def test_what_both_sides_of_a_join_have_is_called_after_them() -> None:
-    left = Input("orders", (("k", "INT"), ("ts", "TIMESTAMP"), ("price", "INT"), ("event_time", "TIMESTAMP")), "ts")
-    right = Input("payments", (("k", "INT"), ("TS", "TIMESTAMP"), ("paid", "INT")), "TS")
-    join = OuterCachingJoin("orders", "payments", ("k",), 5)
+    left = Input("orders", (("user", "INT"), ("ts", "TIMESTAMP"), ("price", "INT"), ("event_time", "TIMESTAMP")), "ts")
+    right = Input("payments", (("user", "INT"), ("TS", "TIMESTAMP"), ("paid", "INT")), "TS")
+    join = OuterCachingJoin("orders", "payments", ("user",), 5)
     tree = sqlglot.parse_one(stream_queries(join, (left, right), None, NOW).output, dialect="spark")
-    names = ["k", "orders_ts", "price", "orders_event_time", "payments_TS", "paid", "event_time"]
+    names = ["user", "orders_ts", "price", "orders_event_time", "payments_TS", "paid", "event_time"]
     assert tree.named_selects == names
 
 
@@ -137,10 +137,10 @@ def test_order_of_types(kind: str | None, text: str) -> None:
 def test_a_comment_in_an_expression_ends_with_its_line() -> None:
     aggregates = (("n", "count(*) -- all"), ("s", "sum(v)"))
     for of in (
-        AggregateOverWindow("readings", ("k",), Tumbling(10), aggregates, WindowClose()),
-        AggregateOverWindow("readings", ("k",), Session(10), aggregates, AfterWatermark()),
-        RunningAggregate("readings", ("k",), (("n", "count(v -- all\n)"),), 5),
-        Previous("readings", ("k",), (("p", "v -- the value"),), 1, 5),
+        AggregateOverWindow("readings", ("user",), Tumbling(10), aggregates, WindowClose()),
+        AggregateOverWindow("readings", ("user",), Session(10), aggregates, AfterWatermark()),
+        RunningAggregate("readings", ("user",), (("n", "count(v -- all\n)"),), 5),
+        Previous("readings", ("user",), (("p", "v -- the value"),), 1, 5),
     ):
         for text in texts(of):
             sqlglot.parse_one(text, dialect="spark")

@@ -171,7 +171,7 @@ def test_cases(session: Any, name: str) -> None:
 def rows_in_time(random: Random, histories: int, delay: int, length: int) -> list[Row]:
     """Rows in the order in which they come, none of which is further behind those before it than the delay."""
     return [
-        {"h": history, "k": random.choice("ab"), "ts": time + random.randint(0, delay), "v": random.randint(0, 4)}
+        {"h": history, "user": random.choice("ab"), "ts": time + random.randint(0, delay), "v": random.randint(0, 4)}
         for time in range(length)
         for history in range(histories)
         if random.random() < 0.6

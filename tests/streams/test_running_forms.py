@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.streams.queries.running_forms import running_form, running_problem
+from reconciler.streams.queries.running_forms import kept_values, running_form, running_problem
 
 COLUMNS = (("i", "INT"), ("d", "DECIMAL(10,2)"), ("wide", "DECIMAL(30,4)"), ("s", "STRING"), ("unknown", None))
 
@@ -19,7 +19,6 @@ COLUMNS = (("i", "INT"), ("d", "DECIMAL(10,2)"), ("wide", "DECIMAL(30,4)"), ("s"
         "sum(i + 1)",
         "sum(d)",
         "sum(wide)",
-        "sum(unknown)",
         "sum(CAST(d * 2 AS DECIMAL(20, 2)))",
         "sum(CASE WHEN s = 'hot' THEN 1 ELSE 0 END)",
         "Sum(i) FILTER (WHERE i > 1 AND s IN ('a', 'b'))",
@@ -68,6 +67,8 @@ NO_CALL = "it is no call of one of avg, bool_and, bool_or, count, count_if, firs
         ("sum(s)", "it adds up values of type STRING; cast them to a number"),
         ("sum(d * 2)", "the type of what it adds up is not known; say it: CAST(… AS …)"),
         ("avg(i * 1.5)", "the type of what it adds up is not known; say it: CAST(… AS …)"),
+        ("sum(unknown)", "the type of what it adds up is not known; say it: CAST(… AS …)"),
+        ("avg(i + unknown)", "the type of what it adds up is not known; say it: CAST(… AS …)"),
         ("sum(2BD)", "the type of what it adds up is not known; say it: CAST(… AS …)"),
         ("sum(1 + CAST(s AS DECIMAL(3,1)))", "the type of what it adds up is not known; say it: CAST(… AS …)"),
         ("avg(wide)", "an average of DECIMAL(30,4) has more digits than can be kept; cast it to 24 digits at most"),
@@ -85,3 +86,10 @@ def test_without_columns_only_the_form_is_looked_at() -> None:
 def test_a_form_needs_an_aggregate_without_problem() -> None:
     with pytest.raises(ValueError, match="it is no call"):
         running_form("median(i)", COLUMNS)
+
+
+def test_nothing_that_is_kept_of_an_aggregate_is_called_as_what_is_kept_of_another() -> None:
+    names = ("x", "x_sum", "x_count", "sum_x", "count_x", "value_x")
+    forms = [(name, running_form("avg(i)" if name.startswith("x") else "max(i)", COLUMNS)) for name in names]
+    kept = [column for column, _ in kept_values(forms)]
+    assert len(kept) == len(set(kept)) == 9

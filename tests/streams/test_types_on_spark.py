@@ -49,6 +49,9 @@ ODD = {
     "bytes": ("BINARY", "encode(CAST(number AS STRING), 'UTF-8')"),
     "day": ("DATE", "date_add(DATE'2020-01-01', number)"),
     "select": (None, "CAST(number AS STRING)"),
+    "before": ("INT", "number"),
+    "after": ("INT", "number"),
+    "current_date": ("INT", "number"),
     "wide": ("DECIMAL(38,10)", "CAST(number AS DECIMAL(38,10))"),
 }
 

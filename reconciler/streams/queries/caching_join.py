@@ -142,7 +142,9 @@ class _Join:
         been too far apart for it."""
 
         def found(rows: str) -> str:
-            return f"{TIME} - `__nearest_before_{rows}` <= {self.expiry} OR `__nearest_after_{rows}` - {TIME} <= {self.expiry}"
+            return (
+                f"{TIME} - `__nearest_before_{rows}` <= {self.expiry} OR `__nearest_after_{rows}` - {TIME} <= {self.expiry}"
+            )
 
         cases = [f"WHEN {NEW} AND {_LEFT} THEN {found('right')}", f"WHEN {NEW} THEN {found('left')}"]
         if self.known:

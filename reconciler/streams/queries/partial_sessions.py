@@ -4,7 +4,7 @@
 What is given is as of `sessions`. What is remembered is one row for each open session, however many rows came for it.
 
 The state has the keys, `__first` and `__last`, the first and the last event time of the session in microseconds, and
-`__value_<name>` for each aggregate (of an average `__value_<name>_sum` and `__value_<name>_count`).
+`__value_<name>` for each aggregate (of an average `__sum_<name>` and `__count_<name>`).
 
 The rows that came can be folded into such sessions, too, before a step reads them.
 """

@@ -3,8 +3,8 @@
 What is given is as of `time_windows`. What is remembered is one row for each open window, however many rows came for it.
 
 The state has the keys, `__end`, the end of the window in microseconds, `__count`, how many rows it has, `__early`, how many
-of them came before its end, and `__value_<name>` for each aggregate (of an average `__value_<name>_sum` and
-`__value_<name>_count`). Triggers can be changed over it.
+of them came before its end, and `__value_<name>` for each aggregate (of an average `__sum_<name>` and
+`__count_<name>`). Triggers can be changed over it.
 
 Where no trigger counts, the rows that came can be folded into such windows, too, before a step reads them.
 """

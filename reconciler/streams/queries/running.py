@@ -6,8 +6,8 @@
   dropped.
 - Which aggregates there are, `running_forms` says.
 
-The state has a row for each key: the keys, `__value_<name>` for each aggregate (of an average `__value_<name>_sum` and
-`__value_<name>_count`), and `__last`, the last event time of the key in microseconds.
+The state has a row for each key: the keys, `__value_<name>` for each aggregate (of an average `__sum_<name>` and
+`__count_<name>`), and `__last`, the last event time of the key in microseconds.
 """
 
 from reconciler.streams.model import RunningAggregate
@@ -31,16 +31,16 @@ from reconciler.streams.queries.parts import (
     within,
 )
 from reconciler.streams.queries.rows_by_key import LAST
-from reconciler.streams.queries.running_forms import running_form
+from reconciler.streams.queries.running_forms import kept_values, results_of, running_form
 
 
 def running_queries(transformation: RunningAggregate, source: Input, state: str | None, moment: Moment) -> StreamQueries:
     """The queries of a step."""
     keys, columns, expiry = keys_in(source, transformation.keys), names_of(source), transformation.expiry
     forms = [(name, running_form(expression, source.columns)) for name, expression in transformation.aggregates]
-    kept = {(name, one.suffix): quoted(f"__value_{name}{one.suffix}") for name, form in forms for one in form.kept}
-    values = list(kept.values())
-    of_rows = [f"{one.of_row} AS {kept[name, one.suffix]}" for name, form in forms for one in form.kept]
+    kept = kept_values(forms)
+    values = [column for column, _ in kept]
+    of_rows = [f"{one.of_row} AS {column}" for column, one in kept]
     known = [one if one in keys else f"NULL AS {one}" for one in columns]
     rows = together(
         state and f"SELECT {listed([*known, *values])}, FALSE AS {NEW}, {LAST} AS {TIME}\nFROM {quoted(state)}",
@@ -50,11 +50,7 @@ def running_queries(transformation: RunningAggregate, source: Input, state: str 
     )
     order = listed([NEW, TIME, *order_of(source)])
     over = f"OVER ({partition(keys)} ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
-    combined = [
-        f"{one.combine(kept[name, one.suffix], over)} AS {kept[name, one.suffix]}"
-        for name, form in forms
-        for one in form.kept
-    ]
+    combined = [f"{one.combine(column, over)} AS {column}" for column, one in kept]
     counted = [
         f"ROW_NUMBER() OVER ({partition(keys)} ORDER BY {order}) AS `__place`",
         f"COUNT(*) OVER ({partition(keys)}) AS `__total`",
@@ -64,7 +60,8 @@ def running_queries(transformation: RunningAggregate, source: Input, state: str 
         ("__rows", rows),
         ("__running", f"SELECT {listed([*columns, NEW, *combined, *counted])}\nFROM `__rows`"),
     ]
-    results = [f"{form.result([kept[name, one.suffix] for one in form.kept])} AS {quoted(name)}" for name, form in forms]
+    names = (quoted(name) for name, _ in forms)
+    results = [f"{result} AS {name}" for result, name in zip(results_of(forms), names, strict=True)]
     return StreamQueries(
         query(parts, f"SELECT {listed([*columns, *results])}\nFROM `__running`\nWHERE {NEW}"),
         query(

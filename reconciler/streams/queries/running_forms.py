@@ -7,7 +7,7 @@ sum and the count.
 
 The result has the type, and the value, that Spark's aggregate over all rows has. A sum of DOUBLEs is added up in the order
 of the rows. The type of a sum or average of DECIMALs depends on that of what is summed: this is a column with a declared
-type, or CAST(… AS …). Of a column whose type is not known it is taken that it holds no DECIMALs.
+type, or CAST(… AS …). A column whose type is not known may hold DECIMALs.
 """
 
 import re
@@ -49,10 +49,10 @@ Combine: TypeAlias = Callable[[str, str], str]
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A value that is kept between steps. `of_row` is what a row gives; `combine` is the aggregate of the value that was
-    kept and of what the rows after it gave."""
+    """A value that is kept between steps. `part` says which one of its aggregate; `of_row` is what a row gives; `combine` is
+    the aggregate of the value that was kept and of what the rows after it gave."""
 
-    suffix: str
+    part: str
     of_row: str
     combine: Combine
 
@@ -130,7 +130,7 @@ def partial_forms(aggregates: Sequence[tuple[str, str]], columns: Columns) -> Fo
 
 def kept_values(forms: Forms) -> list[tuple[str, Kept]]:
     """All that is kept between steps, each by its column, quoted."""
-    return [(quoted(f"__value_{name}{one.suffix}"), one) for name, form in forms for one in form.kept]
+    return [(quoted(f"__{one.part}_{name}"), one) for name, form in forms for one in form.kept]
 
 
 def results_of(forms: Forms) -> list[str]:
@@ -147,16 +147,16 @@ def over_window(expression: str, window: str) -> str | None:
 
 
 def _single(of_row: str, combine: Combine) -> RunningForm:
-    return RunningForm((Kept("", of_row, combine),), lambda kept: kept[0])
+    return RunningForm((Kept("value", of_row, combine),), lambda kept: kept[0])
 
 
 def _average(value: str, decimal: tuple[int, int] | None) -> RunningForm:
-    count = Kept("_count", _one_where(f"{value} IS NOT NULL"), _sum)
+    count = Kept("count", _one_where(f"{value} IS NOT NULL"), _sum)
     if decimal is None:
         # Spark adds all other numbers up as DOUBLEs for an average.
-        total = Kept("_sum", f"CAST({value} AS DOUBLE)", _sum)
+        total = Kept("sum", f"CAST({value} AS DOUBLE)", _sum)
         return RunningForm((total, count), lambda kept: f"CASE WHEN {kept[1]} > 0 THEN {kept[0]} / {kept[1]} END")
-    total = Kept("_sum", value, _sum_of(decimal))
+    total = Kept("sum", value, _sum_of(decimal))
     kind = _decimal(decimal[0] + 4, decimal[1] + 4)
     return RunningForm(
         (total, count),
@@ -254,14 +254,23 @@ def _type_of(call: _Call, columns: Columns) -> str | None:
     return None
 
 
+def _name(token: Token) -> str | None:
+    """The name, folded, that a token may be."""
+    match token.kind:
+        case Kind.WORD:
+            return fold(token.text)
+        case Kind.QUOTED:
+            return fold(token.text[1:-1].replace("``", "`"))
+        case _:
+            return None
+
+
+def _is_column(token: Token, columns: Columns) -> bool:
+    return _name(token) in {fold(column) for column, _ in columns}
+
+
 def _column_type(token: Token, columns: Columns) -> str | None:
-    if token.kind is Kind.WORD:
-        name = token.text
-    elif token.kind is Kind.QUOTED:
-        name = token.text[1:-1].replace("``", "`")
-    else:
-        return None
-    kind = {fold(column): kind for column, kind in columns}.get(fold(name))
+    kind = {fold(column): kind for column, kind in columns}.get(_name(token) or "")
     return None if kind is None else kind.upper()
 
 
@@ -287,4 +296,6 @@ def _problem_of_type(call: _Call, columns: Columns) -> str | None:
 def _may_be_decimal(token: Token, columns: Columns) -> bool:
     if token.kind is Kind.NUMBER:
         return _DECIMAL_LITERAL.fullmatch(token.text) is not None
-    return token.is_word(*_DECIMAL_WORDS) or "DECIMAL" in (_column_type(token, columns) or "")
+    if token.is_word(*_DECIMAL_WORDS):
+        return True
+    return _is_column(token, columns) and "DECIMAL" in (_column_type(token, columns) or "DECIMAL")
