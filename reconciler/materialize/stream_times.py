@@ -23,6 +23,13 @@ MOST_BYTES: Final = 64 << 20
 """Of files whose event times this process reads."""
 
 
+_TO_THE_MICROSECOND: Final = (
+    "map('timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSSXXX', "
+    "'timestampNTZFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS', 'timeZone', 'UTC')"
+)
+"""How times are written, so that two that differ are two values."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reached:
     """How far event time has come by each clock, and by each value that has a watermark of its own (see `StreamState`)."""
@@ -103,8 +110,9 @@ class EventTimes:
         """The greatest event time of each value that has a watermark of its own, by the value as JSON."""
         assigned = self.program.views[clock.assigned]
         columns, time = listed(map(quoted, clock.per or ())), quoted(clock.column)
+        value = f"to_json(struct({columns}), {_TO_THE_MICROSECOND})"
         query = (
-            f"SELECT to_json(struct({columns})), max(unix_micros({time})) FROM {quoted(assigned.name)}\n"
+            f"SELECT {value}, max(unix_micros({time})) FROM {quoted(assigned.name)}\n"
             f"WHERE {time} IS NOT NULL GROUP BY {columns} LIMIT {MOST_VALUES + 1}"
         )
         found: dict[str, int] = {}

@@ -98,6 +98,19 @@ def test_a_stream_that_was_bootstrapped_goes_on_by_each_value(tmp_path: Path, sp
     assert hours(tmp_path, spark_engine) == [("north", 10, 1), ("north", 11, 2), ("south", 12, 1)]
 
 
+def test_times_that_differ_by_a_microsecond_are_two_values(tmp_path: Path, spark_engine: Engine) -> None:
+    write_plant(tmp_path, YAML.replace("per: [site]", "per: [began]"))
+    program = tmp_path / "pipelines" / "plant" / "program.sql"
+    program.write_text(PROGRAM.replace("id INT", "began TIMESTAMP"))
+    open_plant(tmp_path, spark_engine).apply()
+    rows = (
+        f"('north', TIMESTAMP '2026-01-01 00:00:00.{began}Z', TIMESTAMP '2026-01-01 {time}:00Z')"
+        for began, time in (("000001", "10:10"), ("000002", "12:00"))
+    )
+    open_plant(tmp_path, spark_engine).execute(f"INSERT INTO readings VALUES {', '.join(rows)}")
+    assert stream(tmp_path, spark_engine).watermark == "2026-01-01T10:10:00.000+00:00"
+
+
 def test_a_value_that_is_idle_is_waited_for_so_long_and_no_longer(tmp_path: Path, spark_engine: Engine) -> None:
     write_plant(tmp_path, YAML.replace("per: [site]", "per: [site], idle_after: 2h"))
     open_plant(tmp_path, spark_engine).apply()
