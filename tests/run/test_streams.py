@@ -321,19 +321,19 @@ def test_keys_that_have_most_of_the_rows_are_told(tmp_path: Path, spark_engine: 
     write_pond(tmp_path)
     open_pond(tmp_path, spark_engine).apply()
     of_one = "CASE WHEN id % 4 = 0 THEN concat('b', id) WHEN id % 4 = 1 THEN NULL ELSE 'a' END"
-    rows = f"SELECT {of_one}, TIMESTAMP '2026-01-01 10:00:00', 1 FROM range(200000)"
+    rows = f"SELECT {of_one}, TIMESTAMP '2026-01-01 10:00:00', 1 FROM range(100000)"
     done = open_pond(tmp_path, spark_engine).execute(f"INSERT INTO readings {rows}")
-    uneven = "device = a has 50%, device = NULL has 25% of the 200,000 rows of step 1: the rows of a key are one task's"
+    uneven = "device = a has 50%, device = NULL has 25% of the 100,000 rows of step 1: the rows of a key are one task's"
     assert f"keys of once: {uneven}" in describe_step_result(PIPELINE, done)
     status = {one.name: one.stream for one in open_pond(tmp_path, spark_engine).status().relations}["once"]
     assert status is not None
     assert (status.uneven_keys, status.largest_part) == (uneven, 0.5)
     assert status.keys is not None
-    assert (status.keys.keys, status.keys.rows, status.keys.constant) == (50_002, 200_000, ())
+    assert (status.keys.keys, status.keys.rows, status.keys.constant) == (25_002, 100_000, ())
     explained = open_pond(tmp_path, spark_engine).explain("once").relation
     assert explained is not None
     assert explained.stored is not None
-    assert explained.stored.keys == KeyCount(50_002, 200_000, 1)
+    assert explained.stored.keys == KeyCount(25_002, 100_000, 1)
 
     # They are not looked at in each step.
     put(tmp_path, 0, ("c", "10:30", 2))
