@@ -10,14 +10,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from reconciler.delta.added_files import AddedFiles, added_files
-from reconciler.delta.opening import is_local
 from reconciler.engine.protocol import StoredSource
 from reconciler.engine.spark.locations import is_plain_file, is_plain_place, spark_location
 
 
 def added_frame(session: SparkSession, source: StoredSource, ranges: tuple[tuple[int, int], ...]) -> DataFrame:
     """The rows that a stored source got in these ranges of versions, in the columns that it has at its version."""
-    is_readable = is_local(source.location) and is_plain_place(source.location)
+    is_readable = is_plain_place(source.location)
     added = added_files(source.location, source.version, ranges) if is_readable else None
     if added is None or not all(is_plain_file(file.path) for file in added.files):
         parts = [frame_at(session, source, after).exceptAll(frame_at(session, source, before)) for before, after in ranges]
@@ -26,7 +25,7 @@ def added_frame(session: SparkSession, source: StoredSource, ranges: tuple[tuple
 
 
 def frame_of_files(session: SparkSession, source: StoredSource, added: AddedFiles) -> DataFrame:
-    """The rows of files of a table that is stored locally, in the columns that are told with them."""
+    """The rows of files of a table, in the columns that are told with them."""
     schema = StructType.fromJson(dict(added.table.schema))
     if not added.files:
         return session.createDataFrame([], schema)

@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from reconciler.delta.added_files import changed_files
-from reconciler.delta.opening import is_local
 from reconciler.engine.protocol import CHANGE_COLUMN, StoredSource
 from reconciler.engine.spark.added_rows import frame_at, frame_of_files
 from reconciler.engine.spark.locations import is_plain_file, is_plain_place
@@ -27,7 +26,7 @@ def changed_frame(session: SparkSession, source: StoredSource, ranges: tuple[tup
 
 def _both(session: SparkSession, source: StoredSource, before: int, after: int) -> tuple[DataFrame, DataFrame]:
     """Rows of the earlier and the later version, among them all that differ."""
-    is_readable = is_local(source.location) and is_plain_place(source.location)
+    is_readable = is_plain_place(source.location)
     changed = changed_files(source.location, before, after) if is_readable else None
     if changed is None or not all(is_plain_file(one.path) for one in (*changed.earlier.files, *changed.later.files)):
         return frame_at(session, source, before), frame_at(session, source, after)

@@ -24,12 +24,12 @@ _LOG = "_delta_log"
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?")
 
 
-_PLAIN_PLACE: Final = re.compile(r"(?:/[A-Za-z0-9_.-]+)+/?")
+_PLAIN_PLACE: Final = re.compile(r"(?:s3a?://[a-z0-9.-]+)?(?:/[A-Za-z0-9_.-]+)+/?")
 _PLAIN_FILE: Final = re.compile(r"(?:[A-Za-z0-9_-]+/)*[A-Za-z0-9][A-Za-z0-9_.-]*\.parquet")
 
 
 def is_plain_place(location: str) -> bool:
-    """Whether a folder on a disk has a path that Spark takes as it is: it takes others for patterns, or for hidden."""
+    """Whether a folder on a disk or on S3 has a path that Spark takes as it is: it takes others for patterns, or for hidden."""
     return _PLAIN_PLACE.fullmatch(location) is not None
 
 

@@ -21,7 +21,6 @@ from pyspark.sql.types import StructType
 
 from reconciler.base.errors import Declared
 from reconciler.delta.arrow_rows import PlainTable, plain_table
-from reconciler.delta.opening import is_local
 from reconciler.engine.protocol import Built, LogSource, StoredSource, ViewBuild
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import failed_calls
@@ -89,7 +88,7 @@ class PinnedViews:
 
 
 def _by_files(session: SparkSession, source: StoredSource) -> DataFrame | None:
-    if source.ranges is not None or not is_local(source.location) or not is_plain_place(source.location):
+    if source.ranges is not None or not is_plain_place(source.location):
         return None
     table = plain_table(source.location, source.version)
     if table is None or not _is_of_few(table):
