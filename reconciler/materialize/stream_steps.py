@@ -111,9 +111,9 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
     passed = later(before.watermark, work.stream.watermark(known_times.greatest))
     now = later(passed, work.stream.watermark(reached.greatest))
     is_rewritten = before.form != work.form
-    stay = () if is_rewritten else _kept(before.segments)
-    joined = before.segments[len(stay) :]
     row_count = work.rows(added)
+    stay = () if is_rewritten else _kept(before.segments, row_count)
+    joined = before.segments[len(stay) :]
     log = Log(LOG, LAST if joined and not is_rewritten else None, is_rewritten)
     moment = Moment(step, _literal(passed), _literal(now))
     queries = work.queries(log, moment)
@@ -161,15 +161,17 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
     return StreamStep(folder, output, built, remembered, late, letters, lost)
 
 
-def _kept(segments: Sequence[StateSegment]) -> tuple[StateSegment, ...]:
+def _kept(segments: Sequence[StateSegment], row_count: int | None) -> tuple[StateSegment, ...]:
     """The segments of a log that a step leaves as they are; the others it puts together with what it writes. Each is larger
-    than all that follow it: so there are few, and none is written often."""
-    # As many as the last step wrote may be written by this one. What was computed at once says nothing of that.
-    rows = max(FEW_ROWS, segments[-1].rows if len(segments) > 1 else 0)
+    than all that follow it: so there are few, and each row is written anew a few times only, however many steps there are.
+
+    As many rows as came, `row_count`, may be written by this step. Where it writes more, the next one sees that."""
+    rows = max(FEW_ROWS, row_count or 0)
     stay = len(segments)
-    while stay and segments[stay - 1].rows <= rows:
-        stay -= 1
-        rows += segments[stay].rows
+    for place in reversed(range(len(segments))):
+        if segments[place].rows <= rows:
+            stay = place
+        rows += segments[place].rows
     return tuple(segments[:stay])
 
 
