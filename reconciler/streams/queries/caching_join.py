@@ -86,8 +86,9 @@ class _Join:
         self.columns = [*self.left.kept, *self.right.kept]
         self.keys = [quoted(f"__key_{place}") for place in range(1, len(given.keys) + 1)]
 
-    def _cached(self) -> list[tuple[str, str]]:
-        """The rows that are cached, and those that came in time; `__joins` says that no key is NULL."""
+    def _cached(self, taken: str) -> list[tuple[str, str]]:
+        """The rows that are cached, and those that came in time, where they meet a condition; `__joins` says that no key is
+        NULL."""
         rows = together(
             self.known
             and f"SELECT {listed([_SIDE, _STEP, _MATCHED, *self.columns])}, FALSE AS {NEW}\nFROM {quoted(self.known)}",
@@ -102,7 +103,7 @@ class _Join:
         return [
             ("__rows", rows),
             ("__keyed", f"SELECT {columns}, {listed(found)}\nFROM `__rows`"),
-            ("__cached", f"SELECT {columns}, {listed([*self.keys, TIME])}, {joins} AS {_JOINS}\nFROM `__keyed`"),
+            ("__cached", f"SELECT {columns}, {listed([*self.keys, TIME])}, {joins} AS {_JOINS}\nFROM `__keyed`{taken}"),
         ]
 
     def _came(self, side: _Side) -> str:
@@ -114,24 +115,25 @@ class _Join:
             f"FROM {quoted(side.source.name)}\nWHERE {within(micros(side.source), self.moment, self.expiry)}"
         )
 
-    def _parts(self) -> list[tuple[str, str]]:
-        """The last one, `__seen`, has all rows, and says whether they were in a pair by the end of the step. Where each row
-        is joined with one only, `__choosing` says with which."""
+    def _parts(self, taken: str = "") -> list[tuple[str, str]]:
+        """The last one, `__seen`, has all rows that meet the condition, and says whether they were in a pair by the end of
+        the step. Where each row is joined with one only, `__choosing` says with which."""
+        cached = self._cached(taken)
         if self.given.matches is Matches.ALL:
-            return [*self._cached(), ("__near", self._near()), ("__seen", self._seen_near())]
-        return [*self._cached(), *self._chosen(), ("__seen", self._seen_chosen())]
+            return [*cached, ("__near", self._near()), ("__seen", self._seen_near())]
+        return [*cached, *self._chosen(), ("__seen", self._seen_chosen())]
 
     def _names(self) -> str:
         return listed([_SIDE, _STEP, *self.columns, *self.keys, TIME])
 
     def _near(self) -> str:
-        """The nearest rows of each side, before and after each row: of those that came, and of all."""
-        windows = [(f"{TIME} RANGE", "MAX", "before"), (f"{TIME} DESC RANGE", "MIN", "after")]
+        """The nearest rows of each side, before and after each row: of those that came, and of all. The rows of a key stand
+        in order of time, so the next one is the nearest, whichever comes first of those of one time."""
         taken = [("", f"{_SIDE} = "), *([("new_", f"{NEW} AND {_SIDE} = ")] if self.known else ())]
         times = [
-            f"{function}(CASE WHEN {which}{literal(side)} THEN {TIME} END) OVER ({partition(self.keys)} ORDER BY {order} "
-            f"BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS `__nearest_{where}_{rows}{side}`"
-            for order, function, where in windows
+            f"{function}(CASE WHEN {which}{literal(side)} THEN {TIME} END) IGNORE NULLS OVER "
+            f"({partition(self.keys)} ORDER BY {TIME}) AS `__nearest_{where}_{rows}{side}`"
+            for function, where in (("LAG", "before"), ("LEAD", "after"))
             for rows, which in taken
             for side in _SIDES
         ]
@@ -197,14 +199,20 @@ class _Join:
 
         gone = f"WHERE NOT {_MATCHED} AND {TIME} + {self.expiry} < {after(self.moment)}"
         alone = given([*self.keys, *left, *right, f"timestamp_micros({TIME})"])
-        # Each row of a pair has NULL for the columns of the other side.
-        both = [f"COALESCE(`__l`.{one}, `__r`.{one})" for one in (*self.keys, *left, *right)]
-        pair = given([*both, f"timestamp_micros(GREATEST(`__l`.{TIME}, `__r`.{TIME}))"])
+        pair = given([*self._of_pair(left, right), f"timestamp_micros(GREATEST(`__l`.{TIME}, `__r`.{TIME}))"])
         pairs = [f"{pair}\nFROM {rows}" for rows in self._pairs()]
         return query(self._parts(), together(*pairs, f"{alone}\nFROM `__seen`\n{gone}"))
 
+    def _of_pair(self, left: list[str], right: list[str]) -> list[str]:
+        """The keys and these columns of each side, of a pair `__l` and `__r`."""
+        if self.given.matches is Matches.ALL:
+            of_left = [f"`__l`.{one}" for one in (*self.keys, *left)]
+            return [*of_left, *(f"`__r`.{one}" for one in right)]
+        # Either row may be of either side, and has NULL for the columns of the other one.
+        return [f"COALESCE(`__l`.{one}, `__r`.{one})" for one in (*self.keys, *left, *right)]
+
     def _pairs(self) -> list[str]:
-        """The pairs of this step, as relations `__l` and `__r`."""
+        """The pairs of this step, as relations `__l` and `__r`. Where all that match are given, `__l` is of the left."""
         equal = [f"`__l`.{key} = `__r`.{key}" for key in self.keys]
         if self.given.matches is Matches.LATEST:
             on = " AND ".join([*equal, f"`__l`.{_CHOSEN} = `__r`.{_ID}"])
@@ -234,8 +242,13 @@ class _Join:
         return [quoted(f"{name}_{one}" if fold(one) in both else one) for name, side in sides for one in side.others]
 
     def state(self) -> str:
-        cached = f"WHERE {TIME} + {self.expiry} >= {after(self.moment)}"
-        return query(self._parts(), f"SELECT {listed([_SIDE, _STEP, _MATCHED, *self.columns])}\nFROM `__seen`\n{cached}")
+        """Whom a cached row was in a pair with was no further from it than the expiry, so earlier rows need not be looked
+        at."""
+        cached = f"\nWHERE {TIME} + {self.expiry} >= {after(self.moment)}"
+        near = f"\nWHERE {TIME} + {2 * self.expiry} >= {after(self.moment)}"
+        return query(
+            self._parts(near), f"SELECT {listed([_SIDE, _STEP, _MATCHED, *self.columns])}\nFROM `__seen`{cached}"
+        )
 
     def memory(self) -> Memory:
         """A row that found nobody is given when it leaves the cache. All rows of a key are remembered anew with those that
