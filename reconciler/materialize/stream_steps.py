@@ -4,7 +4,7 @@ gives, and to what it remembers then.
 Both are computed as views are, from pinned sources into staging folders, by the queries of `streams.queries`. What is
 remembered is a log (`queries.log`): a step writes one folder, and the head names the folders that belong to the step, so
 that one that is repeated, withdrawn or gone back to finds its own. Which of them a step puts together, so that they stay
-few, `_kept` says. A stream that was bootstrapped remembers nothing yet, nor does one a folder of which is gone: its state is
+few, `left_alone` says. A stream that was bootstrapped remembers nothing yet, nor does one a folder of which is gone: its state is
 computed by its next step, from the rows that its inputs had before that step, which are those that it was bootstrapped from.
 The first step by another definition that goes on writes all of it anew.
 
@@ -112,7 +112,7 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
     now = later(passed, work.stream.watermark(reached.greatest))
     is_rewritten = before.form != work.form
     row_count = work.rows(added)
-    stay = () if is_rewritten else _kept(before.segments, row_count)
+    stay = () if is_rewritten else left_alone(before.segments, row_count)
     joined = before.segments[len(stay) :]
     log = Log(LOG, LAST if joined and not is_rewritten else None, is_rewritten)
     moment = Moment(step, _literal(passed), _literal(now))
@@ -161,7 +161,7 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
     return StreamStep(folder, output, built, remembered, late, letters, lost)
 
 
-def _kept(segments: Sequence[StateSegment], row_count: int | None) -> tuple[StateSegment, ...]:
+def left_alone(segments: Sequence[StateSegment], row_count: int | None) -> tuple[StateSegment, ...]:
     """The segments of a log that a step leaves as they are; the others it puts together with what it writes. Each is larger
     than all that follow it: so there are few, and each row is written anew a few times only, however many steps there are.
 

@@ -246,9 +246,7 @@ class _Join:
         at."""
         cached = f"\nWHERE {TIME} + {self.expiry} >= {after(self.moment)}"
         near = f"\nWHERE {TIME} + {2 * self.expiry} >= {after(self.moment)}"
-        return query(
-            self._parts(near), f"SELECT {listed([_SIDE, _STEP, _MATCHED, *self.columns])}\nFROM `__seen`{cached}"
-        )
+        return query(self._parts(near), f"SELECT {listed([_SIDE, _STEP, _MATCHED, *self.columns])}\nFROM `__seen`{cached}")
 
     def memory(self) -> Memory:
         """A row that found nobody is given when it leaves the cache. All rows of a key are remembered anew with those that
