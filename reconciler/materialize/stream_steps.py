@@ -4,9 +4,9 @@ gives, and to what it remembers then.
 Both are computed as views are, from pinned sources into staging folders, by the queries of `streams.queries`. What is
 remembered is a log (`queries.log`): a step writes one folder, and the head names the folders that belong to the step, so
 that one that is repeated, withdrawn or gone back to finds its own. Which of them a step puts together, so that they stay
-few, `left_alone` says. A stream that was bootstrapped remembers nothing yet, nor does one a folder of which is gone: its state is
-computed by its next step, from the rows that its inputs had before that step, which are those that it was bootstrapped from.
-The first step by another definition that goes on writes all of it anew.
+few, `left_alone` says. A stream that was bootstrapped remembers nothing yet, nor does one a folder of which is gone: its
+state is computed by its next step, from the rows that its inputs had before that step, which are those that it was
+bootstrapped from. The first step by another definition that goes on writes all of it anew.
 
 Where many rows came, and can be put together before anything else (`StreamQueries.fold`), they are read once for that; what
 is given and what is remembered are computed from the few that this gives.

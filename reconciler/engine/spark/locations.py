@@ -29,7 +29,8 @@ _PLAIN_FILE: Final = re.compile(r"(?:[A-Za-z0-9_-]+/)*[A-Za-z0-9][A-Za-z0-9_.-]*
 
 
 def is_plain_place(location: str) -> bool:
-    """Whether a folder on a disk or on S3 has a path that Spark takes as it is: it takes others for patterns, or for hidden."""
+    """Whether a folder on a disk or on S3 has a path that Spark takes as it is. It takes others for patterns, or for
+    hidden."""
     return _PLAIN_PLACE.fullmatch(location) is not None
 
 
