@@ -30,7 +30,7 @@ def test_steps_of_one_size_write_each_row_a_few_times() -> None:
     for own in (1_000, 100_000):
         total, remembered, most = written([(1, own)] * 200)
         assert remembered == 200 * own
-        assert total <= 5.5 * remembered, "written anew with each step it would be a hundred times as much"
+        assert total <= 5.5 * remembered, "put together with each step, a row would be written a hundred times"
         assert most <= 9
 
 
