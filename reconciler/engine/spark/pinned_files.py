@@ -4,8 +4,8 @@ log of each version that it has not seen, by jobs of Spark, and that takes longe
 Both read the same files by the same reader of Parquet, under the same columns. It is left to Delta's reader (None) wherever
 that is not sure, or where the log helps to pass over files:
 
-- The table is one of `delta.arrow_rows`, on a disk or on S3, of few files (`MOST_FILES`) and bytes (`MOST_BYTES`). So much is
-  read as soon as it is passed over. Folders and files have plain names: Spark takes others for patterns, or for hidden.
+- The table is one of `delta.arrow_rows`, on a disk or on S3, of few files (`MOST_FILES`) and bytes (`MOST_BYTES`). So much
+  is read as soon as it is passed over. Folders and files have plain names: Spark takes others for patterns, or for hidden.
 - The view is one of `plain_views`, and what becomes of failures is said there.
 - A file that is gone is an error, and never the loss of its rows: Spark looks for each when the table is named, refuses
   where one is missing, and its list is held against ours.
