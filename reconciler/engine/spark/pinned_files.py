@@ -4,8 +4,8 @@ log of each version that it has not seen, by jobs of Spark, and that takes longe
 Both read the same files by the same reader of Parquet, under the same columns. It is left to Delta's reader (None) wherever
 that is not sure, or where the log helps to pass over files:
 
-- The table is one of `delta.arrow_rows`, on a disk or on S3, of few files (`MOST_FILES`) and bytes (`MOST_BYTES`). So much
-  is read as soon as it is passed over. Folders and files have plain names: Spark takes others for patterns, or for hidden.
+- The table is one of `delta.arrow_rows`, on a disk, of few files (`MOST_FILES`) and bytes (`MOST_BYTES`): so much is read as
+  soon as it is passed over. Folders and files have plain names: Spark takes others for patterns, or for hidden.
 - The view is one of `plain_views`, and what becomes of failures is said there.
 - A file that is gone is an error, and never the loss of its rows: Spark looks for each when the table is named, refuses
   where one is missing, and its list is held against ours.
@@ -21,6 +21,7 @@ from pyspark.sql.types import StructType
 
 from reconciler.base.errors import Declared
 from reconciler.delta.arrow_rows import PlainTable, plain_table
+from reconciler.delta.opening import is_local
 from reconciler.engine.protocol import Built, LogSource, StoredSource, ViewBuild
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import failed_calls
@@ -88,7 +89,7 @@ class PinnedViews:
 
 
 def _by_files(session: SparkSession, source: StoredSource) -> DataFrame | None:
-    if source.ranges is not None or not is_plain_place(source.location):
+    if source.ranges is not None or not is_local(source.location) or not is_plain_place(source.location):
         return None
     table = plain_table(source.location, source.version)
     if table is None or not _is_of_few(table):
