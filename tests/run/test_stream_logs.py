@@ -84,9 +84,8 @@ def test_what_expired_is_forgotten_though_it_stands_there(many: Path, tmp_path: 
     last = step(root, spark_engine, 3, ("d3", "12:10", 1), ("d7", "12:10", 1), ("d9", "12:11", 1))
     assert len(rows(root, "once")) == MANY + 2, "d3 is new: its last reading was at 10:00, and the watermark is 12:01"
     again = step(root, spark_engine, 4, *((f"e{number}", "12:12", 1) for number in range(MANY)))
-    final = step(root, spark_engine, 5, *((f"e{number}", "12:13", 1) for number in range(MANY)))
-    assert (last.segments[0].rows, again.segments[0].rows) == (MANY, MANY)
-    assert sum(one.rows for one in final.segments) <= MANY + 10, "put together, what expired is gone"
+    assert last.segments[0].rows == MANY, "few rows came: it is left where it is"
+    assert sum(one.rows for one in again.segments) <= MANY + 10, "as many came: put together, what expired is gone"
 
 
 def test_a_checkpoint_keeps_what_it_needs_of_a_log(many: Path, tmp_path: Path, spark_engine: Engine) -> None:
