@@ -21,6 +21,7 @@ import click
 from reconciler.base.errors import EXIT_ERROR, EXIT_INTERRUPTED, ReconcileError
 from reconciler.base.version import __version__
 from reconciler.cli.output import note, show_error, show_usage
+from reconciler.server.client import ServerDied, run_served
 
 if TYPE_CHECKING:
     from reconciler.engine.protocol import Engine
@@ -53,6 +54,7 @@ _COMMANDS = {
     "history": "List the applies, and show the program as it was.",
     "prune": "Delete the rows of versions and steps that retention does not keep.",
     "checkpoint": "List, create and restore checkpoints of a pipeline.",
+    "serve": "Keep Spark warm, so that commands answer at once.",
     "setup": "Fetch the jars that Spark needs, once per installation.",
     "completion": "Print a shell's completion script.",
 }
@@ -104,6 +106,14 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """The console script. Exits the process."""
+    words = sys.argv[1:] if arguments is None else arguments
+    try:
+        served = run_served(words)
+    except ServerDied as error:
+        show_error(ReconcileError("U862", str(error)), _environment(words))
+        served = EXIT_ERROR
+    if served is not None:
+        os._exit(served)
     # A command lives shortly and makes many small values that live as long: looking for rubbish among them costs a tenth.
     gc.set_threshold(200_000, 20, 20)
     sys.excepthook = _show_traceback

@@ -48,3 +48,9 @@ class Engines:
             is_far = is_on_s3(self._target.warehouse)
             self._engine = spark_engine(lambda: process_settings(settings, resources()), is_far, lives_long)
         return self._engine
+
+
+def shared_spark(target: Target) -> tuple[dict[str, str], bool]:
+    """The settings of a Spark that all pipelines of an environment may share, and whether it needs S3. A pipeline that asks
+    for more of its own (`spec.runtime`) needs another."""
+    return process_settings(target.environment.spark, Resources()), is_on_s3(target.warehouse)

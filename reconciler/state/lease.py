@@ -43,6 +43,8 @@ _FOR_A_MOMENT = frozenset({"connector", "prune", "stop"})
 _POLL_SECONDS = 0.2
 _OF_THIS_HOST = ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid")
 
+_works_for: int | None = None
+
 _SECONDS_VARIABLE = "RECONCILE_LEASE_SECONDS"
 """Another time to live, for tests of takeovers; it has no other use."""
 
@@ -64,9 +66,16 @@ def this_process(command: str) -> Holder:
 
 
 def this_writer() -> Writer:
-    """This process, as an intent names who wrote it."""
-    pid = os.getpid()
+    """This process, as an intent names who wrote it; or the process that it works for."""
+    pid = _works_for or os.getpid()
     return Writer(this_host(), f"{pid}:{_started(pid)}")
+
+
+def work_for(pid: int) -> None:
+    """From now on this process writes in the name of another, which lives until all is over that this one began: also what
+    goes on in a Spark that outlives this one."""
+    global _works_for
+    _works_for = pid
 
 
 @cache

@@ -9,6 +9,8 @@ done (default `local[*]`); the same process drives a cluster unchanged:
 - other masters: the jars go to driver and executors by `spark.jars`; network and Java flags are the cluster's.
 - under `spark-submit` (see `reconciler.job`) the JVM is there already, and what it was told on its command line wins over
   `settings`. Jars, memory and Java flags are then its business; that Delta is among the jars is checked.
+- beside a server (`reconciler.server`) the Spark that it keeps is used, where it is the one that would be started here
+  (`sharing`).
 - whatever the master, S3 is reached as the environment's AWS_* variables say (see `s3`).
 - what commits to Delta tables, on a disk and on S3, is ours, unless the settings name another. With neither nothing starts,
   since Delta's own ways may lose commits.
@@ -21,9 +23,11 @@ explain why a JVM did not start, or to the file that $RECONCILE_SPARK_LOG names.
 
 import logging
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -32,6 +36,7 @@ from typing import IO, Any
 from reconciler.base.errors import EngineError, SetUpMissing
 from reconciler.engine.resources import is_local
 from reconciler.engine.secrets import remember_credentials
+from reconciler.engine.spark import sharing
 from reconciler.engine.spark.installation import (
     LAUNCHER_JAVA_OPTIONS,
     LONG_WORK_JAVA_OPTIONS,
@@ -70,6 +75,8 @@ _MASTER = "spark.master"
 _PAGE = "spark.ui.enabled"
 _DEFAULT_MASTER = "local[*]"
 _MOST_SMALL_PARTITIONS = 8
+_is_shared = False
+"""Whether the session of this process is in the Spark of another."""
 LAUNCHER_OPTIONS = "SPARK_LAUNCHER_OPTS"
 """The variable that gives Spark's launcher its options."""
 LOCAL_LOG_STORE_SETTING = "spark.delta.logStore.file.impl"
@@ -115,9 +122,59 @@ def start(settings: Mapping[str, str] | None = None, needs_s3: bool = False, liv
     given = set(settings or {})
     if needs_s3 and not (_JARS_OF_OTHERS & given and {S3_LOG_STORE_SETTING, _ONE_LOG_STORE} & given):
         place.require_s3()
+    offer = sharing.offered()
+    if offer is not None:
+        # The server's Spark lives long, whatever it is asked for.
+        wanted = session_settings(settings or {}, place, java, lives_long=True)
+        different = sharing.differing(offer, wanted, os.environ)
+        if not different:
+            return _share(offer, java, wanted)
+        sharing.refuse(different)
     configuration = session_settings(settings or {}, place, java, lives_long)
     _prepare_environment(java, configuration)
     return _launch(configuration)
+
+
+def start_shared(settings: Mapping[str, str] | None = None, needs_s3: bool = False) -> tuple[SparkSession, dict[str, str]]:
+    """A session for others to share, and the settings that they must want to do so. Their jobs share the cores fairly."""
+    java, place = find_java(), installation()
+    place.require_jars()
+    if needs_s3:
+        place.require_s3()
+    remember_credentials(settings or {})
+    wanted = session_settings(settings or {}, place, java, lives_long=True)
+    _prepare_environment(java, wanted)
+    return _launch({"spark.scheduler.mode": "FAIR", **wanted}), wanted
+
+
+def _share(offer: sharing.Offer, java: Java, configuration: Mapping[str, str]) -> SparkSession:
+    """A session of its own in the Spark of another process."""
+    global _is_shared
+    _prepare_environment(java, configuration)
+    os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(offer.port), offer.secret
+    # The context takes Ctrl-C for its own, and would cancel everybody's jobs.
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        launch: Any = launch_gateway
+        gateway = launch()
+        jvm = gateway.jvm
+        theirs = jvm.SparkSession.getDefaultSession().get()
+        context: Any = SparkContext
+        made = context(
+            conf=SparkConf(_jconf=theirs.sparkContext().conf()),
+            gateway=gateway,
+            jsc=jvm.JavaSparkContext.fromSparkContext(theirs.sparkContext()),
+        )
+        session = SparkSession(made, theirs.newSession())
+        jvm.SparkSession.setDefaultSession(theirs)
+    except Exception as error:
+        raise EngineError("X702", f"the server's Spark can't be reached: {_first_line(error)}") from error
+    finally:
+        del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
+    _is_shared = True
+    return session
 
 
 def running_session() -> SparkSession | None:
@@ -131,8 +188,14 @@ def stop(session: SparkSession) -> None:
     """Stop the process's session. A JVM that is gone is no error; the next `start` launches another.
 
     A JVM of our own on this machine is told to end, and not waited for: it stops its context and cleans up while it ends,
-    and nobody needs that to go on. On a cluster the executors are given back before this returns.
+    and nobody needs that to go on. On a cluster the executors are given back before this returns. The Spark of another
+    process goes on.
     """
+    global _is_shared
+    if _is_shared:
+        _is_shared = False
+        _forget(session.sparkContext)
+        return
     process = getattr(SparkContext._gateway, "proc", None)
     if process is not None and is_local(str(session.sparkContext.master)):
         server: Any = session.sparkContext._accumulatorServer

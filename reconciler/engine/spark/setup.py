@@ -2,7 +2,7 @@
 
 - The jars are fetched once, by the Ivy that Spark brings, each for itself (what they depend on is in Spark), compared with
   their SHA-256 and moved into place one by one. $RECONCILE_IVY_SETTINGS may name an Ivy settings file (a mirror). What
-  commits to a disk and to S3, and what brings few rows to Spark, is compiled here (`compile`).
+  commits to a disk and to S3, what brings few rows to Spark, and what lets other processes in, is compiled here (`compile`).
 - The archive is made by a rehearsal of usual work (see `rehearsal`). Without one everything works, but starts slower; a
   failure leaves a note beside the place of the archive and is not tried again until the note is deleted.
 - A lock keeps two set-ups from doing the same work at once; what a killed one left is removed by the next.
@@ -22,6 +22,7 @@ from pathlib import Path
 
 from reconciler.base.errors import SetUpMissing
 from reconciler.engine.spark.installation import (
+    GATEWAYS,
     LOCAL_LOG_STORE,
     S3_LOG_STORE,
     SMALL_ROWS,
@@ -79,7 +80,11 @@ def _wanted(place: Installation, s3: bool) -> list[tuple[Jar, Path]]:
 
 
 def _compiled(place: Installation, s3: bool) -> list[tuple[Path, Path]]:
-    chosen = [(LOCAL_LOG_STORE, place.local_log_store_jar), (SMALL_ROWS, place.small_rows_jar)]
+    chosen = [
+        (LOCAL_LOG_STORE, place.local_log_store_jar),
+        (SMALL_ROWS, place.small_rows_jar),
+        (GATEWAYS, place.gateways_jar),
+    ]
     return [*chosen, (S3_LOG_STORE, place.s3_log_store_jar)] if _wants_s3(place, s3) else chosen
 
 

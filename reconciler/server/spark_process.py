@@ -1,0 +1,117 @@
+"""The process of a server that starts Spark, keeps it warm, and lets commands in.
+
+- Each command has a guard, which is connected from the beginning. `open` gives the command a way into Spark; `close` ends
+  it, cancels what the command began, and answers when nothing of that runs any more.
+- A guard that goes without closing was killed: what its command began is still going on in Spark, and nobody stands for
+  it. So Spark ends with it, at once. Also where what a command began does not end in a minute.
+- Spark ends with this process, and this process with Spark, or when the server and all guards are gone.
+
+Warm: once Spark is there, the usual work is done once on tables in a temporary folder, beside what is asked.
+"""
+
+import os
+import shutil
+import socket
+import tempfile
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from reconciler.base.errors import ReconcileError
+from reconciler.server.messages import receive, send
+
+_AWAY: Final = 3
+"""The exit code where Spark ended, or had to."""
+
+
+class SparkProcess:
+    """See the module. `listener` takes connections; `alive` is a file that ends when nobody needs Spark any more; `told` is
+    where it says that it is ready, or why it can't be."""
+
+    def __init__(self, listener: socket.socket, alive: int, told: int) -> None:
+        self._listener, self._alive, self._told = listener, alive, told
+        self._opened: set[str] = set()
+        self._session: Any = None
+        self._wanted: Mapping[str, str] = {}
+        self._environment: Mapping[str, str] = {}
+
+    def work(self, settings: Mapping[str, str], needs_s3: bool) -> NoReturn:
+        """Start Spark and serve until nobody needs it."""
+        from reconciler.engine.spark.session import start_shared
+        from reconciler.engine.spark.sharing import environment_of_this_process
+
+        self._environment = environment_of_this_process()
+        try:
+            self._session, self._wanted = start_shared(settings, needs_s3)
+        except ReconcileError as error:
+            self._say(f"{error.code}: {error.message}" + (f" ({error.hint})" if error.hint else ""))
+            os._exit(1)
+        self._say("")
+        for task in (self._watch_spark, self._take_connections, self._warm):
+            threading.Thread(target=task, daemon=True).start()
+        os.read(self._alive, 1)
+        self._end(0)
+
+    def _say(self, text: str) -> None:
+        os.write(self._told, text.encode("utf-8", "replace")[:4000] + b"\n")
+        os.close(self._told)
+
+    def _watch_spark(self) -> None:
+        self._java().wait()
+        os._exit(_AWAY)
+
+    def _java(self) -> Any:
+        return self._session.sparkContext._gateway.proc
+
+    def _end(self, code: int) -> NoReturn:
+        self._java().kill()
+        os._exit(code)
+
+    def _take_connections(self) -> None:
+        while True:
+            connection, _ = self._listener.accept()
+            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        guarded: str | None = None
+        with connection, suppress(OSError, ValueError):
+            while (asked := receive(connection)) is not None:
+                match asked:
+                    case {"guard": str(name)}:
+                        guarded = name
+                    case {"open": str(name)}:
+                        send(connection, self._opening(name))
+                    case {"close": str(name)}:
+                        guarded = None
+                        send(connection, {"quiet": self._close(name)})
+        if guarded in self._opened:
+            self._end(_AWAY)
+
+    def _opening(self, name: str) -> Mapping[str, Any]:
+        from reconciler.engine.spark.sharing import open_gateway
+
+        self._opened.add(name)
+        port, secret = open_gateway(self._session, name)
+        return {"port": port, "secret": secret, "settings": dict(self._wanted), "environment": dict(self._environment)}
+
+    def _close(self, name: str) -> bool:
+        from reconciler.engine.spark.sharing import close_gateway
+
+        if name not in self._opened:
+            return True
+        if not close_gateway(self._session, name):
+            self._end(_AWAY)
+        self._opened.discard(name)
+        return True
+
+    def _warm(self) -> None:
+        from reconciler.engine.spark.engine import SparkEngine
+        from reconciler.engine.spark.rehearsal import work
+
+        folder = Path(tempfile.mkdtemp(prefix="reconcile-warm-"))
+        # Nothing depends on it.
+        with suppress(Exception):
+            work(SparkEngine(lambda: self._session), self._session, folder / "work")
+        shutil.rmtree(folder, ignore_errors=True)
