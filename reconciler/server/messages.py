@@ -18,7 +18,8 @@ def send(connection: socket.socket, message: Mapping[str, Any], files: Sequence[
     data = _LENGTH.pack(len(text)) + text
     handed = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))] if files else []
     sent = connection.sendmsg([data], handed)
-    connection.sendall(data[sent:])
+    if sent < len(data):
+        connection.sendall(data[sent:])
 
 
 def receive(connection: socket.socket) -> dict[str, Any] | None:

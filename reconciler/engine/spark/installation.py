@@ -5,9 +5,9 @@ of jars.txt beside this file, and where S3 is used those of jars-s3.txt, checked
 commits to Delta tables is compiled at set-up, of LocalConditionalLogStore.java, and for S3 of S3ConditionalLogStore.java;
 so is what brings few rows to Spark and back, of SmallRows.java, and what lets other processes in, of Gateways.java. Such a
 jar's name carries a digest of that text. The archive holds Java's classes ready to use and halves a cold start; it belongs
-to one Java and one folder of Spark, so its name carries a digest of both. A small archive beside it does the same for the Java
-process with which Spark's scripts work out their command line. A missing archive is no error. This module looks; `setup`
-changes.
+to one Java and one folder of Spark, so its name carries a digest of both. A small archive beside it does the same for the
+Java process with which Spark's scripts work out their command line. A missing archive is no error. This module looks;
+`setup` changes.
 """
 
 import os
