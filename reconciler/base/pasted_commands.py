@@ -31,6 +31,7 @@ COMMANDS: Final = (
     "history",
     "prune",
     "checkpoint",
+    "serve",
 )
 """Those that act on an environment, in the order in which they are listed."""
 

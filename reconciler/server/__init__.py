@@ -8,6 +8,7 @@
 - `messages`: what the processes say to each other.
 - `client`: hands a command to the server of its repository, if one answers. It imports next to nothing.
 - `listening`: the server. It has no threads and touches no Spark, so that it can fork at any moment.
+- `background`: starts it without a terminal.
 - `guarding`: one command: who asks, the process that works, and what is left in Spark when that dies.
 - `spark_process`: the process that starts Spark and lets commands in.
 

@@ -9,6 +9,7 @@
 Warm: once Spark is there, the usual work is done once on tables in a temporary folder, beside what is asked.
 """
 
+import itertools
 import os
 import shutil
 import socket
@@ -16,7 +17,9 @@ import tempfile
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from queue import Empty, Queue
 from typing import Any, Final, NoReturn
 
 from reconciler.base.errors import ReconcileError
@@ -24,6 +27,14 @@ from reconciler.server.messages import receive, send
 
 _AWAY: Final = 3
 """The exit code where Spark ended, or had to."""
+_LONGEST_OPENING: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Gateway:
+    name: str
+    port: int
+    secret: str
 
 
 class SparkProcess:
@@ -32,7 +43,9 @@ class SparkProcess:
 
     def __init__(self, listener: socket.socket, alive: int, told: int) -> None:
         self._listener, self._alive, self._told = listener, alive, told
-        self._opened: set[str] = set()
+        self._ready: Queue[_Gateway] = Queue()
+        self._opened: dict[str, str] = {}
+        self._numbers = itertools.count(1)
         self._session: Any = None
         self._wanted: Mapping[str, str] = {}
         self._environment: Mapping[str, str] = {}
@@ -49,7 +62,7 @@ class SparkProcess:
             self._say(f"{error.code}: {error.message}" + (f" ({error.hint})" if error.hint else ""))
             os._exit(1)
         self._say("")
-        for task in (self._watch_spark, self._take_connections, self._warm):
+        for task in (self._watch_spark, self._make_ready, self._take_connections, self._warm):
             threading.Thread(target=task, daemon=True).start()
         os.read(self._alive, 1)
         self._end(0)
@@ -76,7 +89,7 @@ class SparkProcess:
 
     def _answer(self, connection: socket.socket) -> None:
         guarded: str | None = None
-        with connection, suppress(OSError, ValueError):
+        with connection, suppress(OSError, ValueError, Empty):
             while (asked := receive(connection)) is not None:
                 match asked:
                     case {"guard": str(name)}:
@@ -89,21 +102,36 @@ class SparkProcess:
         if guarded in self._opened:
             self._end(_AWAY)
 
-    def _opening(self, name: str) -> Mapping[str, Any]:
+    def _make_ready(self) -> None:
+        """Open a way in before it is asked for: that takes longer than to hand it out."""
         from reconciler.engine.spark.sharing import open_gateway
 
-        self._opened.add(name)
-        port, secret = open_gateway(self._session, name)
-        return {"port": port, "secret": secret, "settings": dict(self._wanted), "environment": dict(self._environment)}
+        with suppress(Exception):
+            name = f"command {next(self._numbers)}"
+            self._ready.put(_Gateway(name, *open_gateway(self._session, name)))
 
-    def _close(self, name: str) -> bool:
+    def _opening(self, guarded: str) -> Mapping[str, Any]:
+        from reconciler.engine.spark.sharing import begin_gateway
+
+        gateway = self._ready.get(timeout=_LONGEST_OPENING)
+        threading.Thread(target=self._make_ready, daemon=True).start()
+        self._opened[guarded] = gateway.name
+        begin_gateway(self._session)
+        return {
+            "port": gateway.port,
+            "secret": gateway.secret,
+            "settings": dict(self._wanted),
+            "environment": dict(self._environment),
+        }
+
+    def _close(self, guarded: str) -> bool:
         from reconciler.engine.spark.sharing import close_gateway
 
-        if name not in self._opened:
+        if guarded not in self._opened:
             return True
-        if not close_gateway(self._session, name):
+        if not close_gateway(self._session, self._opened[guarded]):
             self._end(_AWAY)
-        self._opened.discard(name)
+        del self._opened[guarded]
         return True
 
     def _warm(self) -> None:

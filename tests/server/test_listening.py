@@ -69,7 +69,7 @@ class _Running:
         return command, int(_read(file))
 
     def until_ended(self) -> list[str]:
-        """What was asked of the process in place of Spark, until it ended; it may end before it hears that a guard is gone."""
+        """What was asked of the process in place of Spark. It may end before it hears that a guard is gone."""
         while "ended" not in (lines := self.logged(0)):
             assert self.process.poll() in (None, 0, -signal.SIGKILL)
             time.sleep(0.02)
@@ -386,3 +386,18 @@ def test_the_repository_is_the_one_that_is_named() -> None:
     assert repository_named(["query", "--repo", "a", "p"]) == Path("a")
     assert repository_named(["query", "--repo=a/b", "p"]) == Path("a/b")
     assert repository_named(["query", "p", "--repo"]) == Path(".")
+
+
+def test_what_commands_need_starts_no_threads() -> None:
+    program = (
+        "import os, threading\n"
+        "from reconciler.cli.serve import load_commands\n"
+        "load_commands()\n"
+        "print(threading.active_count(), *{open(f'/proc/self/task/{one}/comm').read().strip() for one in "
+        "os.listdir('/proc/self/task')} - {'jemalloc_bg_thd'}, sep='|')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    threads, *names = done.stdout.strip().split("|")
+
+    assert threads == "1"
+    assert len(names) == 1

@@ -44,6 +44,11 @@ public final class Gateways {
     return opening.server.getJavaServer().getListeningPort();
   }
 
+  /** A process begins to use its server. */
+  public static void begin() {
+    DeltaLog.clearCache();
+  }
+
   /** End a server, and whatever is done for its process, within a time. A server that is not there is closed. */
   public static boolean close(String name, long millis) throws InterruptedException {
     Opening opening = (Opening) OPEN.remove(name);
@@ -102,7 +107,6 @@ public final class Gateways {
         SparkContext context = SparkContext.getOrCreate();
         context.addJobTag(tag);
         context.setLocalProperty("spark.scheduler.pool", "commands " + OPENED.incrementAndGet() % POOLS);
-        DeltaLog.clearCache();
         server = new ClientServer.ClientServerBuilder()
             .javaAddress(InetAddress.getLoopbackAddress())
             .javaPort(0)

@@ -32,12 +32,13 @@ from reconciler.engine.protocol import (
     Written,
     unchecked,
 )
-from reconciler.engine.spark import emit, ingest, selection, statements, tables, vacuuming, views
+from reconciler.engine.spark import emit, ingest, statements, tables, vacuuming, views
 from reconciler.engine.spark.failures import jvm_watched
 from reconciler.engine.spark.ingest import kafka_values
 from reconciler.engine.spark.ingest.in_parts import Mixed
 from reconciler.engine.spark.locations import Sessions, folder
 from reconciler.engine.spark.pinned_files import PinnedViews
+from reconciler.engine.spark.selection import Selections
 from reconciler.engine.spark.session import start, stop
 from reconciler.engine.spark.small_views import SmallViews
 
@@ -51,6 +52,7 @@ class SparkEngine:
         self._closed = False
         self._starting = Lock()
         self._mixed = Mixed()
+        self._selections = Selections()
         self._small_views = SmallViews()
         self._pinned_views = PinnedViews()
 
@@ -87,9 +89,9 @@ class SparkEngine:
         with self._watched():
             return emit.emit(self._spark, emission, check)
 
-    def select(self, selection_: Selection) -> Rows:
+    def select(self, selection: Selection) -> Rows:
         with self._watched():
-            return selection.select(self._spark, selection_)
+            return self._selections.select(self._spark, selection)
 
     def compact(self, compaction: Compaction) -> int | None:
         # What it would cost is more than what it saves: `by_size` does it where it is cheap.

@@ -1,4 +1,4 @@
-"""Which views give the same rows however the rows that they read come to Spark, and how to give such a way up.
+"""Which views and queries give the same rows however the rows that they read come to Spark, and how to give such a way up.
 
 - The text of the query says nothing of where rows stand (files, partitions: `rand(1)`, `input_file_name()`); functions in
   Python that declare nothing are no such thing. Settings are those that are known (`plain_settings`).
@@ -14,7 +14,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 
 from reconciler.base.errors import EngineError, RegistryError
-from reconciler.engine.protocol import InlineSource, PythonModule, ViewBuild
+from reconciler.engine.protocol import InlineSource, PythonModule, Selection, ViewBuild
 from reconciler.engine.spark.plain_settings import are_plain
 
 _ENDED: Final = "X707"
@@ -39,9 +39,9 @@ class AskedOnce:
         return self._known[1]
 
 
-def is_plain(wanted: ViewBuild) -> bool:
-    """Whether neither the texts of a view nor its settings say where rows stand."""
-    texts = [wanted.query]
+def is_plain(wanted: ViewBuild | Selection) -> bool:
+    """Whether neither the texts of a view or query nor its settings say where rows stand."""
+    texts = [wanted.sql if isinstance(wanted, Selection) else wanted.query]
     texts += [source.query for source in wanted.sources if isinstance(source, InlineSource)]
     texts += [function.body for function in wanted.functions if isinstance(function.body, str)]
     for source in wanted.sources:

@@ -1,11 +1,14 @@
 """Ad-hoc SELECT: run it over pinned sources and bring its rows to the driver.
 
+Tables are read by lists of their files where that is the same (`pinned_files`): to replay their logs takes Spark longer than
+most queries. A query that fails so is run again as ever, and what it fails with then is told.
+
 Timestamps come as datetimes with time zone UTC, whatever the machine's zone is: pyspark would turn them into naive
 datetimes of the machine's own zone.
 """
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -18,13 +21,30 @@ from reconciler.engine.protocol import Rows, Selection
 from reconciler.engine.spark.commit_log import columns_of
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions
-from reconciler.engine.spark.views import isolated, register
+from reconciler.engine.spark.pinned_files import SETTINGS, PinnedFrames
+from reconciler.engine.spark.plain_settings import is_plain_session
+from reconciler.engine.spark.plain_views import AskedOnce, is_plain, left_to_spark
+from reconciler.engine.spark.views import StoredFrame, isolated, register
 
 
-def select(sessions: Sessions, selection: Selection) -> Rows:
-    """Run a SELECT."""
-    session = isolated(sessions, selection.settings)
-    register(session, selection.sources, selection.functions)
+class Selections:
+    """See the module; what it remembers of Spark from call to call."""
+
+    def __init__(self) -> None:
+        self._is_plain = AskedOnce(is_plain_session)
+
+    def select(self, sessions: Sessions, selection: Selection) -> Rows:
+        """Run a SELECT."""
+        if is_plain(selection) and self._is_plain(sessions()):
+            frames = PinnedFrames()
+            with left_to_spark(lambda: frames.has_any):
+                return _select(sessions, selection, SETTINGS, frames)
+        return _select(sessions, selection, {}, None)
+
+
+def _select(sessions: Sessions, selection: Selection, settings: Mapping[str, str], frames: StoredFrame | None) -> Rows:
+    session = isolated(sessions, {**selection.settings, **settings})
+    register(session, selection.sources, selection.functions, stored=frames)
     with translated("select"):
         frame = session.sql(selection.sql)
         instants = [index for index, part in enumerate(frame.schema.fields) if isinstance(part.dataType, TimestampType)]

@@ -194,6 +194,9 @@ def stop(session: SparkSession) -> None:
     global _is_shared
     if _is_shared:
         _is_shared = False
+        # To end its server takes a moment, and it ends with this process.
+        context: Any = session.sparkContext
+        context._accumulatorServer = None
         _forget(session.sparkContext)
         return
     process = getattr(SparkContext._gateway, "proc", None)

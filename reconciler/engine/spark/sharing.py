@@ -91,9 +91,14 @@ def known_to_java(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def open_gateway(session: SparkSession, name: str) -> tuple[int, str]:
-    """A way in for a process: port and secret."""
+    """A way in for a process that may come: port and secret."""
     secret = secrets.token_hex(32)
     return int(_gateways(session).open(name, secret)), secret
+
+
+def begin_gateway(session: SparkSession) -> None:
+    """A process begins to use a way in, which may have been open for long."""
+    _gateways(session).begin()
 
 
 def close_gateway(session: SparkSession, name: str) -> bool:
