@@ -4,7 +4,8 @@
 - **The watermark** says how far event time has come: the greatest event time that a table had so far, less the delay. It is
   moved at the end of a step, so all rows of a step meet the watermark that the step before left. Of several inputs, the
   least one counts; while an input has no watermark yet, there is none. An input may be taken to be idle: then it is no
-  more than so far behind the furthest one.
+  more than so far behind the furthest one. Behind a stream that waits before it gives rows, it is less by that wait
+  (`held_back`).
 - **Order.** Rows are taken by key in the order of steps; within a step in the order of event time, and rows of equal event
   time in the order of all their values. So nothing depends on the order of files.
 
@@ -14,7 +15,7 @@ what was chosen.
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, assert_never
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +208,21 @@ class Custom:
 
 Stateful: TypeAlias = AggregateOverWindow | OuterCachingJoin | RunningAggregate | Sort | Deduplicate | Previous | Custom
 Transformation: TypeAlias = AssignWatermarks | Stateful
+
+
+def held_back(transformation: Transformation) -> int:
+    """By how much a transformation gives rows after the watermark has passed their event time, because it waits for others:
+    a join for the expiry, windows for the allowed lateness. So much later a stream that reads it takes event time to have
+    come, or it would find these rows late."""
+    match transformation:
+        case OuterCachingJoin():
+            return transformation.expiry
+        case AggregateOverWindow():
+            return transformation.allowed_lateness
+        case AssignWatermarks() | RunningAggregate() | Sort() | Deduplicate() | Previous() | Custom():
+            return 0
+        case _:
+            assert_never(transformation)
 
 
 def inputs_of(transformation: Transformation) -> tuple[str, ...]:

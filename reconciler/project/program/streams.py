@@ -53,6 +53,7 @@ from reconciler.streams.model import (
     Sort,
     Stateful,
     Transformation,
+    held_back,
     inputs_of,
 )
 from reconciler.streams.queries import Input, Moment
@@ -146,7 +147,7 @@ def _compiled(about: "_About", transformation: Transformation, relations: _Relat
     if not _has_columns(about, transformation, rows):
         return None
     bases = tuple(key for one, name in zip(known, inputs_of(transformation), strict=True) for key in _bases(one, fold(name)))
-    clocks = tuple(dict.fromkeys(clock for one in known for clock in one.stream.clocks))
+    clocks = tuple(dict.fromkeys(clock for one in known for clock in _clocks_of_rows(one.stream)))
     if len(clocks) == 1 and clocks[0].per is None:
         # There is nobody whom it could hold up.
         clocks = (replace(clocks[0], idle_after=None),)
@@ -154,6 +155,12 @@ def _compiled(about: "_About", transformation: Transformation, relations: _Relat
     keeps_late = keeps_late_rows(about.declaration.stream or {})
     stream = Stream(transformation, rows, bases, clocks, event_time, True, _expressions(transformation), keeps_late)
     return _Known(stream, Input(about.name, output_columns(transformation, rows), event_time))
+
+
+def _clocks_of_rows(stream: Stream) -> tuple[Clock, ...]:
+    """What moves the watermark of the rows that a stream gives."""
+    held = held_back(stream.transformation)
+    return tuple(replace(one, delay=one.delay + held) for one in stream.clocks) if held else stream.clocks
 
 
 def _bases(known: _Known, name: str) -> tuple[str, ...]:
