@@ -173,6 +173,7 @@ _PROGRAM: Final[dict[str, str]] = {
     "P386": "a key of a type whose values can't be compared",
     "P387": "a function that a stream can't call",
     "P388": "a function of a stream that may give other values each time",
+    "P389": "a key that is of different types on both sides of a join",
 }
 
 _CONNECTORS: Final[dict[str, str]] = {

@@ -353,3 +353,5 @@ class Manifest:
     moves: tuple[Move, ...] = ()
     foreign: tuple[ForeignRelation, ...] = ()
     streams: tuple[StreamDeclaration, ...] = ()
+    unread_streams: tuple[StreamDeclaration, ...] = ()
+    """Streams that are declared, but whose definition can't be read: what is wrong with each is told by itself."""

@@ -238,7 +238,7 @@ class Resolver:
         """Resolve a plain name. `qualifies`: it stands before a point, so it may have been meant as a relation."""
         key = fold(name)
         found: list[Value] = []
-        may_be_any = False
+        may_be_any = is_around = False
         for one in scope.around():
             if key in one.parameters:
                 return either([CONSTANT, *found])
@@ -248,7 +248,9 @@ class Resolver:
                 found.append(source.by_key[key].value)
             if key in one.aliases and (one.is_relaxed or not owners):
                 found.append(one.aliases[key])
-            may_be_any = may_be_any or one.is_open or key in one.coming
+            # Of its own select list, an expression knows the names before it, as does WHERE none.
+            may_be_any = may_be_any or one.is_open or (key in one.coming and (one.is_relaxed or is_around))
+            is_around = is_around or not one.parameters
             for source in one.sources:
                 if source.columns is None:
                     self.reads.everything(source)

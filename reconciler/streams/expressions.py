@@ -7,9 +7,10 @@ there are, and which types, whoever knows the input says.
 
 from typing import Final
 
-from reconciler.base.names import is_identifier
+from reconciler.base.names import fold, is_identifier
 from reconciler.sql.determinism import MOMENTS, non_deterministic_calls
 from reconciler.sql.lexer import Kind, Token, query_tokens, unquote
+from reconciler.sql.words import spark_generators
 
 _OPENING: Final = frozenset({"(", "["})
 _CLOSING: Final = {")": "(", "]": "["}
@@ -53,6 +54,8 @@ def not_one_value(expression: str) -> str | None:
             return f"has a {token.text!r} outside of parentheses"
         elif token.is_word("OVER") and not _is_field(tokens, index) and _opens(tokens, index + 1):
             return "has a window of rows (OVER): what it gives depends on which rows come in one step"
+        elif token.kind is Kind.WORD and fold(token.text) in spark_generators() and _calls(tokens, index):
+            return f"has {fold(token.text)}, which gives several rows for one, or none"
         elif token.is_symbol("/*+"):
             return "has a hint"
         elif not opened and token.is_word("AS"):
@@ -68,6 +71,11 @@ def not_one_value(expression: str) -> str | None:
 
 def _opens(tokens: tuple[Token, ...], index: int) -> bool:
     return index < len(tokens) and (tokens[index].is_symbol("(") or tokens[index].kind is Kind.WORD)
+
+
+def _calls(tokens: tuple[Token, ...], index: int) -> bool:
+    is_next = index + 1 < len(tokens) and tokens[index + 1].is_symbol("(")
+    return is_next and not _is_field(tokens, index)
 
 
 def _is_field(tokens: tuple[Token, ...], index: int) -> bool:

@@ -14,7 +14,7 @@ import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from reconciler.base.cache import Cache, NoCache
 from reconciler.base.declarations import (
@@ -26,7 +26,6 @@ from reconciler.base.declarations import (
     Pin,
     Retention,
     Settings,
-    StreamDeclaration,
 )
 from reconciler.base.diagnostics import Diagnostic, Location, errors_among, in_order
 from reconciler.base.names import bounded_suggestions, closest, fold
@@ -38,6 +37,9 @@ from reconciler.project.manifest.sources import with_sources
 from reconciler.project.manifest.sql_files import read_sql_files
 from reconciler.project.manifest.trades import trades_of
 from reconciler.sql.declared import SqlFile
+
+if TYPE_CHECKING:
+    from reconciler.project.manifest.streams import ReadStreams
 
 PIPELINE_FILE: Final = "pipeline.yaml"
 # A column stays in its table, whatever is wrong with its type or what stands after it.
@@ -93,11 +95,14 @@ def _read(folder: str, files: Mapping[str, str], variables: Mapping[str, str], c
     if not isinstance(value, Mapping):
         return ReadManifest(None, in_order(found))
     manifest, problems = _assembled(_Given(folder, files, variables, cache), value, document, read)
-    streams, has_all_streams = _streams(value, document)
+    streams = _streams(value, document)
     found += problems
     lost = [one for sql in read for one in errors_among(sql.diagnostics) if one.code not in _KEEPS_ITS_STATEMENT]
-    unsound = bool(path_problems) or bool(lost) or not has_all_streams
-    return ReadManifest(replace(manifest, streams=streams), in_order(found), complete=not unsound)
+    unsound = bool(path_problems) or bool(lost)
+    if streams is not None:
+        manifest = replace(manifest, streams=streams.streams, unread_streams=streams.unread)
+        unsound = unsound or not streams.complete
+    return ReadManifest(manifest, in_order(found), complete=not unsound)
 
 
 def _no_pipeline_file(folder: str, file: str, files: Mapping[str, str]) -> Diagnostic:
@@ -153,10 +158,10 @@ def _sql_files(folder: str, files: Mapping[str, str], value: Any, document: Docu
     return sorted(chosen), found
 
 
-def _streams(value: Any, document: Document) -> tuple[tuple[StreamDeclaration, ...], bool]:
-    """The streams, and whether these are all that were written."""
+def _streams(value: Any, document: Document) -> "ReadStreams | None":
+    """The streams; None where there are none."""
     if not part(value, "spec", "streams"):
-        return (), True
+        return None
     from reconciler.project.manifest.streams import read_streams
 
     return read_streams(value, document)

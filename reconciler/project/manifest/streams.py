@@ -6,6 +6,7 @@ transformation. `reconciler.streams` knows what the transformations mean; here t
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any, Final
 
 from reconciler.base.declarations import StreamDeclaration
@@ -37,18 +38,31 @@ def check_streams(value: Any, checked: Any, places: Places) -> tuple[list[Diagno
     return found, checked
 
 
-def read_streams(value: Any, places: Places) -> tuple[tuple[StreamDeclaration, ...], bool]:
-    """The streams that can be read, and whether these are all. What is wrong with others is told by `check_streams` and the
-    schema."""
+@dataclass(frozen=True, slots=True)
+class ReadStreams:
+    """The streams that can be read, those of which no more than the name can, and whether that is all that is written."""
+
+    streams: tuple[StreamDeclaration, ...] = ()
+    unread: tuple[StreamDeclaration, ...] = ()
+    complete: bool = True
+
+
+def read_streams(value: Any, places: Places) -> ReadStreams:
+    """The streams. What is wrong with those that can't be read is told by `check_streams` and the schema."""
     found: list[StreamDeclaration] = []
+    unread: list[StreamDeclaration] = []
     complete = True
     for index, entry in stream_entries(value):
-        declaration = _declaration(entry, Below(places, ("spec", "streams", index)))
-        if declaration is None:
-            complete = False
-        else:
+        of_entry = Below(places, ("spec", "streams", index))
+        declaration = _declaration(entry, of_entry)
+        if declaration is not None:
             found.append(declaration)
-    return tuple(found), complete
+            continue
+        complete = False
+        name = entry.get("name")
+        if isinstance(name, str) and is_identifier(name):
+            unread.append(StreamDeclaration(name, {}, of_entry.of_value(()), {}))
+    return ReadStreams(tuple(found), tuple(unread), complete)
 
 
 def _definition(entry: JsonObject) -> JsonObject:

@@ -169,12 +169,12 @@ def _compile(manifest: Manifest, complete: bool, cache: Cache, refused: Mapping[
 
 def _with_streams(manifest: Manifest, into: list[Diagnostic]) -> tuple[Manifest, Mapping[str, Stream]]:
     """The manifest with the queries of its streams, and the streams by key."""
-    if not manifest.streams and all(one.stream is None for one in manifest.views):
+    if not (manifest.streams or manifest.unread_streams) and all(one.stream is None for one in manifest.views):
         return manifest, {}
     from reconciler.project.program.streams import compile_streams
 
     views, streams = compile_streams(manifest, into)
-    return replace(manifest, views=views, streams=()), streams
+    return replace(manifest, views=views, streams=(), unread_streams=()), streams
 
 
 def _of_stream(stream: ViewDeclaration, found: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -11,7 +11,7 @@ Rules:
   reads its changes, and says so: then each is a row.
 - Inputs, keys and columns are there (P380, P383), and the event time is a TIMESTAMP (P384). Running aggregates can go on
   from what they were (P385).
-- Keys are of types that Spark can group by (P386).
+- Keys are of types that Spark can group by (P386), and of one type on both sides of a join (P389).
 - The function of a `custom` stream is there and takes and gives what it should (P387), and gives the same for the same
   (P388).
 - Streams may not read each other in a circle (P303, P304, as of views).
@@ -63,7 +63,8 @@ from reconciler.streams.queries.write import stream_queries
 from reconciler.streams.reading import keeps_late_rows, read_transformation
 
 _WITHOUT_EQUALITY: Final = re.compile(r"\b(MAP|VARIANT)\b")
-NO_QUERY: Final = "SELECT NULL AS not_compiled"
+NO_QUERY: Final = "SELECT * FROM explode(array(0))"
+"""In place of the query of a stream that is wrong. Nobody knows its columns, so who reads it is not wrong for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,10 @@ class _Known:
 
 def compile_streams(manifest: Manifest, into: list[Diagnostic]) -> tuple[tuple[ViewDeclaration, ...], dict[str, Stream]]:
     """The views of a manifest, its streams among them, with the queries of these; and the streams by folded name."""
-    views = (*manifest.views, *map(_as_view, manifest.streams))
+    unread = (
+        ViewDeclaration(one.name, ViewKind.STREAM, (), NO_QUERY, NO_QUERY, one.location) for one in manifest.unread_streams
+    )
+    views = (*manifest.views, *map(_as_view, manifest.streams), *unread)
     declared = {fold(one.name): one for one in views if one.stream is not None}
     places = {fold(one.name): one.locations for one in manifest.streams}
     transformations = {key: read_transformation(one.stream or {}) for key, one in declared.items()}
@@ -261,6 +265,9 @@ def _has_columns(about: "_About", transformation: Stateful, rows: tuple[Input, .
     for name, setting, one in found if are_there else ():
         if setting.startswith("keys") and not about.can_be_key(name, setting, one):
             are_there = False
+    if isinstance(transformation, OuterCachingJoin) and are_there:
+        different = [one for one in enumerate(transformation.keys) if not _has_keys_alike(about, *one, rows)]
+        are_there = not different
     if isinstance(transformation, RunningAggregate):
         for name, text in transformation.aggregates:
             problem = running_problem(text, rows[0].columns)
@@ -268,6 +275,18 @@ def _has_columns(about: "_About", transformation: Stateful, rows: tuple[Input, .
                 about.refuse("P385", f"aggregate {name!r} of stream {about.name!r}: {problem}", None, f"aggregates.{name}")
                 are_there = False
     return are_there and about.has_different_columns(output_columns(transformation, rows))
+
+
+def _has_keys_alike(about: "_About", place: int, key: str, sides: tuple[Input, ...]) -> bool:
+    """Whether a key is of one type on both sides of a join, as far as types are known. Else Spark would compare values of
+    a third type: numbers that differ become one, and a text that is no number fails."""
+    kinds = [kind for side in sides for name, kind in side.columns if fold(name) == fold(key)]
+    if None in kinds or len(set(kinds)) < 2:
+        return True
+    ones = " and ".join(f"{kind} in {side.name!r}" for kind, side in zip(kinds, sides, strict=True))
+    hint = "give the column one type in both tables; or join on another column"
+    about.refuse("P389", f"key {key!r} of stream {about.name!r} is {ones}", hint, f"keys[{place}]")
+    return False
 
 
 def custom_of(about: "_About", given: Custom, source: Input, functions: Mapping[str, FunctionDeclaration]) -> Custom | None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reconciler.base.names import fold
+from reconciler.streams.model import CHANGE
 from reconciler.streams.queries import Input, LateQueries, Moment
 
 EVENT_TIME: Final = "event_time"
@@ -83,8 +84,9 @@ def micros(source: Input) -> str:
 
 
 def order_of(source: Input) -> list[str]:
-    """What orders rows of equal event time."""
-    return [ordering(quoted(name), kind) for name, kind in source.columns]
+    """What orders rows of equal event time. A row that is changed is deleted before it is inserted."""
+    changes_first = sorted(source.columns, key=lambda column: fold(column[0]) != CHANGE)
+    return [ordering(quoted(name), kind) for name, kind in changes_first]
 
 
 def ordering(expression: str, kind: str | None) -> str:
