@@ -150,7 +150,7 @@ def _describe(error: _Error, subject: _Subject) -> Iterator[Diagnostic]:
                     yield Diagnostic(codes.missing_key, f"{name} lacks the key {key!r}", where, _meaning(error, key))
         case "type":
             expected = _types(rule)
-            hint = _type_hint(value, rule, hidden=subject.may_be_secret(error))
+            hint = _form_hint(value, error.schema) or _type_hint(value, rule, hidden=subject.may_be_secret(error))
             yield Diagnostic(codes.wrong_type, f"{name}: expected {expected}, found {_found(error, subject)}", at, hint)
         case "enum" | "const":
             allowed = list(rule) if error.validator == "enum" else [rule]
@@ -201,6 +201,14 @@ def _meaning(error: _Error, key: str) -> str | None:
 def _types(rule: Any) -> str:
     names = [rule] if isinstance(rule, str) else list(rule)
     return " or ".join(_TYPE_WORDS[name] for name in names)
+
+
+def _form_hint(value: Any, schema: Any) -> str | None:
+    """What the schema would have in place of a value of another type, where it has an example of that."""
+    if value is None or not isinstance(schema, Mapping):
+        return None
+    form = str(schema.get("x-form", ""))
+    return f"write {form}" if "such as" in form else None
 
 
 def _type_hint(value: Any, rule: Any, hidden: bool) -> str | None:

@@ -137,7 +137,7 @@ def _stream(stream: StreamStatus) -> str:
         away = stream.behind_seconds or 0.0
         told.append(f"watermark {stream.watermark}, {seconds_words(abs(away))} {'behind' if away >= 0 else 'ahead of'} now")
     if stream.furthest_behind is not None:
-        told.append(f"furthest behind: {stream.furthest_behind}")
+        told.append(f"it waits for {stream.furthest_behind}")
     if stream.late:
         told.append(f"{rows_words(stream.late)} came too late")
     if stream.uneven_keys is not None:

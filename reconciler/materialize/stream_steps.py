@@ -37,7 +37,7 @@ from reconciler.engine.protocol import (
     ViewBuild,
 )
 from reconciler.materialize.apply_effects import remove
-from reconciler.materialize.late_letters import letters_query
+from reconciler.materialize.late_letters import letters_query, why_late
 from reconciler.materialize.stream_keys import MANY_ROWS, is_due, keys_seen
 from reconciler.materialize.stream_sources import Ranges, added_place, changing, with_changes
 from reconciler.materialize.stream_times import EventTimes, later
@@ -135,7 +135,9 @@ def go_on(engine: Engine, program: Program, view: View, places: Places, known: S
     letters = None
     if late and work.stream.keeps_late:
         letters = staging_folder(program.name, "late", str(step), view.name)
-        query = letters_query(view.name, step, queries.late.rows, _literal(passed))
+        assert not isinstance(work.stream.transformation, AssignWatermarks)
+        why = why_late(work.stream.transformation)
+        query = letters_query(view.name, step, queries.late.rows, _literal(passed), why)
         engine.build_view(work.build(query, sources, join_location(places.letters, letters)))
     if folded is not None:
         with suppress(EngineError):  # on an object store; a prune removes it

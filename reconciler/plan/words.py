@@ -87,11 +87,13 @@ def _effect(change: RelationChange, kinds: set[type]) -> str:
     ):
         return "goes on; rows and state kept"
     stores = change.kind is RelationKind.TABLE or RenameRelation in kinds
+    if stores and change.kind is RelationKind.STREAM and change.fate is Fate.KEPT:
+        return "rows and state kept"
     if stores and change.fate is not None and change.fate in _KEPT_ROWS:
         return _KEPT_ROWS[change.fate]
     if BootstrapView in kinds:
         if change.kind is RelationKind.STREAM and change.action is Action.MODIFIED:
-            return "bootstrapped; rows and state computed anew"
+            return "bootstrapped; rows and state computed anew, as if all rows came in one step: none is late"
         return "bootstrapped"
     return "computed where it is read; its stored rows are dropped" if DropRelation in kinds else "computed where it is read"
 

@@ -6,9 +6,9 @@ its rates count only while it lives.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from reconciler.apply.planning import plan_between
 from reconciler.apply.requiring_approval import require_approval
@@ -25,7 +25,7 @@ from reconciler.environment.target import Target
 from reconciler.materialize.stream_keys import describe_uneven_keys, largest_part
 from reconciler.plan.model import RolledBack
 from reconciler.plan.words import describe_rolled_back, summarise
-from reconciler.project.program.model import Connector, Program, Relation, View
+from reconciler.project.program.model import Connector, Program, Relation, Stream, View
 from reconciler.registry.model import Controls, Head, Lease
 from reconciler.registry.placements import Placement, StreamState
 from reconciler.run.orchestration import Activity, Decision, decide, has_ended
@@ -40,6 +40,9 @@ from reconciler.state.staged import staged_names
 from reconciler.state.stopping import report_is_alive
 from reconciler.workspace.desired import read_desired
 from reconciler.workspace.pipelines import require_known
+
+_NO_TIME: Final = -(1 << 63)
+"""Before every event time."""
 
 
 def read_status(target: Target, pipeline: str, before: PipelineStatus | None = None) -> PipelineStatus:
@@ -176,13 +179,13 @@ def _relations(program: Program, head: Head) -> tuple[RelationStatus, ...]:
                 placement.rows if placement else None,
                 placement.version if placement else None,
                 placement.failed_calls if placement else (),
-                _stream(relation, placement),
+                _stream(program, relation, placement),
             )
         )
     return tuple(found)
 
 
-def _stream(relation: Relation, placement: Placement | None) -> StreamStatus | None:
+def _stream(program: Program, relation: Relation, placement: Placement | None) -> StreamStatus | None:
     stream = relation.stream if isinstance(relation, View) else None
     state = placement.state if placement is not None else None
     if stream is None or state is None:
@@ -191,13 +194,26 @@ def _stream(relation: Relation, placement: Placement | None) -> StreamStatus | N
     moment = None if passed is None else moment_of_microseconds(passed)
     behind = None if passed is None else round(datetime.now(UTC).timestamp() - passed / 1_000_000, 3)
     uneven, part = (None, None) if state.keys is None else (describe_uneven_keys(state.keys), largest_part(state.keys))
-    waited_for = _furthest_behind(state)
+    waited_for = _furthest_behind(program, stream, state)
     return StreamStatus(state.rows, state.bytes, moment, behind, state.late, state.keys, uneven, part, waited_for)
 
 
-def _furthest_behind(state: StreamState) -> str | None:
+def _furthest_behind(program: Program, stream: Stream, state: StreamState) -> str | None:
+    """What the watermark waits for: of several inputs the one with the least; of values with one of their own that one."""
+    clocks = {clock.assigned: clock for clock in stream.clocks}
+    name = None
+    if len(clocks) > 1:
+        marks = {key: state.greatest[key] - one.delay for key, one in clocks.items() if key in state.greatest}
+        waiting = min(clocks, key=lambda key: marks.get(key, _NO_TIME))
+        name = program.views[waiting].name if marks.get(waiting, _NO_TIME) < max(marks.values(), default=_NO_TIME) else None
+        clocks = {waiting: clocks[waiting]} if name is not None else clocks
+    value = _value_behind([state.by_value[key] for key in clocks if key in state.by_value])
+    return value if name is None else f"{name} ({value})" if value is not None else name
+
+
+def _value_behind(values: Sequence[Mapping[str, int]]) -> str | None:
     """The value with a watermark of its own that others wait for."""
-    found = [(time, value) for values in state.by_value.values() if len(values) > 1 for value, time in values.items()]
+    found = [(time, value) for one in values if len(one) > 1 for value, time in one.items()]
     least = min(found, default=None)
     if least is None or least[0] == max(found)[0]:
         return None

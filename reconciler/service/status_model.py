@@ -18,8 +18,9 @@ class StreamStatus:
     and how many seconds that is behind now (negative: ahead of it), and how many rows came too late since it was
     bootstrapped. `keys` says how many rows of a step were divided among its keys (None: no step had many), `uneven_keys` in
     words what of that makes tasks wait for each other, and `largest_part` which part of the rows the largest key had.
-    `furthest_behind`: of the values that have a watermark of their own, the one that the others wait for (`site = north`;
-    None: there is no such)."""
+    `furthest_behind`: what the watermark waits for. Of several inputs, the one with the least watermark, by the stream that
+    assigns it (`purchases_timed`); of values that have a watermark of their own, the one with the least (`site = north`).
+    None: nothing is behind."""
 
     rows: int
     bytes: int

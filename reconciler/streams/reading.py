@@ -123,6 +123,14 @@ def duration(text: Any) -> int:
     return int(found[1]) * _UNITS[found[2]]
 
 
+def written_duration(microseconds: int) -> str:
+    """A duration as one writes it, in its largest unit that is whole: 90m, 2h."""
+    for unit, size in reversed(_UNITS.items()):
+        if microseconds % size == 0:
+            return f"{microseconds // size}{unit}"
+    return f"{microseconds / 1_000:g}ms"
+
+
 def _assign(settings: JsonObject) -> AssignWatermarks:
     written, said = _text(settings, "event_time"), settings.get("column")
     delay = duration(settings["delay"])

@@ -287,7 +287,7 @@ def test_late_rows_are_kept_where_that_is_asked_for_and_go_with_their_step(tmp_p
             None,
             *late,
             f"X725: the row is late: its event time is 2026-01-01 {at}:00.000000, the watermark was 2026-01-01 "
-            f"{watermarks[step]}.000000",
+            f"{watermarks[step]}.000000, and its windows were closed, 10m after their end",
             f'{{"device":"{device}","at":"2026-01-01T{at}:00.000Z","temperature":{value}}}',
         )
         for step, (device, at, value) in found.items()
@@ -315,6 +315,86 @@ def test_late_rows_are_kept_where_that_is_asked_for_and_go_with_their_step(tmp_p
         letter[0] for letter in stored_letters(tmp_path)
     )[2:]
     assert len(stored_letters(tmp_path)) == 4
+
+
+BOUGHT = """\
+CREATE TABLE readings (device STRING, at TIMESTAMP, temperature INT) WITH ('append_only' = 'true');
+CREATE TABLE calls (device STRING, called TIMESTAMP, agent STRING) WITH ('append_only' = 'true');
+"""
+FUNNEL = """\
+    - name: called
+      assign_timestamps_and_watermarks: {input: calls, event_time: called, delay: 0s}
+    - name: answered
+      outer_caching_join: {left: timed, right: called, keys: [device], expiry: 1h}
+    - name: by_hour
+      aggregate_over_window:
+        input: answered
+        keys: [device]
+        window: {tumbling: 1h}
+        aggregates: {rows_given: count(*), with_call: count(agent)}
+        trigger: window_close
+        allowed_lateness: {lateness}
+    - name: by_day
+      aggregate_over_window:
+        input: by_hour
+        keys: [device]
+        window: {tumbling: 1d}
+        aggregates: {hours: count(*)}
+"""
+
+
+@pytest.mark.parametrize("lateness", mostly_slow(["0s", "30m"], "30m"))
+def test_what_waits_before_it_gives_rows_holds_the_watermark_back(
+    lateness: str, tmp_path: Path, spark_engine: Engine
+) -> None:
+    calls = """\
+    - name: calls_made
+      table: calls
+      transport: {name: file_input, config: {path: calls}}
+      format: {name: json}
+"""
+    yaml = YAML.partition("    - name: hourly")[0].partition("    - name: told")
+    streams = "  streams:" + yaml[2].partition("  streams:")[2] + FUNNEL.replace("{lateness}", lateness)
+    write_pond(tmp_path, yaml[0] + calls + streams, BOUGHT)
+    (tmp_path / "calls").mkdir()
+    open_pond(tmp_path, spark_engine).apply()
+
+    def call(number: int, device: str, at: str) -> None:
+        row = {"device": device, "called": f"2026-01-{at}:00Z", "agent": "x"}
+        (tmp_path / f"calls/{number:03}.json").write_text(json.dumps(row) + "\n")
+
+    for number, (readings, calling) in enumerate(
+        [
+            ((("a", "10:05", 1), ("b", "10:20", 2)), ("a", "01T10:10")),
+            ((("a", "11:05", 3),), ("c", "01T11:20")),
+            ((("b", "11:40", 9),), ("b", "01T12:30")),
+            ((("a", "14:50", 7),), ("a", "01T15:00")),
+            ((("c", "23:59", 1),), ("c", "03T10:00")),
+        ]
+    ):
+        put(tmp_path, number, *readings)
+        call(number, *calling)
+        open_pond(tmp_path, spark_engine).run_once()
+    row = {"device": "c", "at": "2026-01-03T10:00:00Z", "temperature": 1}
+    (tmp_path / "source/100.json").write_text(json.dumps(row) + "\n")
+    open_pond(tmp_path, spark_engine).run_once()
+
+    # Rows that found nobody come an hour after the watermark has passed them, and are counted in their hours all the same.
+    hours = [(one[0], one[1].strftime("%d %H"), one[3], one[4]) for one in rows(tmp_path, "by_hour")]
+    assert hours == [
+        ("a", "01 10", 1, 1),
+        ("a", "01 11", 1, 1),
+        ("a", "01 15", 1, 1),
+        ("b", "01 10", 1, 0),
+        ("b", "01 12", 1, 1),
+        ("c", "01 11", 1, 1),
+        ("c", "01 23", 1, 0),
+    ]
+    assert [(one[0], one[3]) for one in rows(tmp_path, "by_day")] == [("a", 3), ("b", 2), ("c", 2)]
+    relations = {one.name: one.stream for one in open_pond(tmp_path, spark_engine).status().relations}
+    assert all(one is None or one.late == 0 for one in relations.values())
+    assert relations["answered"] is not None
+    assert relations["answered"].furthest_behind == "timed"
 
 
 def test_keys_that_have_most_of_the_rows_are_told(tmp_path: Path, spark_engine: Engine) -> None:

@@ -26,7 +26,7 @@ is beyond is told and not looked at. What the registry holds was taken before, a
 Analysis of queries is `sql.check`'s; types found there serve messages only and are no part of the program.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
@@ -116,6 +116,7 @@ def _compile(manifest: Manifest, complete: bool, cache: Cache, refused: Mapping[
     if limited:
         manifest, is_whole = _within_limits(manifest, diagnostics)
         complete = complete and is_whole
+    places = {fold(one.name): one.locations for one in manifest.streams}
     manifest, streams = _with_streams(manifest, diagnostics)
     declared = _by_name(manifest, diagnostics)
     ansi = manifest.settings.spark.get("spark.sql.ansi.enabled", "true").strip().lower() != "false"
@@ -142,7 +143,8 @@ def _compile(manifest: Manifest, complete: bool, cache: Cache, refused: Mapping[
         steady=steady_functions(functions),
         limit=MAXIMUM_BROUGHT if limited else None,
     )
-    views = _views(_Relations(declared, foreign, order, circular), queries, facts, functions, surroundings, diagnostics)
+    relations = _Relations(declared, foreign, order, circular, streams, places)
+    views = _views(relations, queries, facts, functions, surroundings, diagnostics)
     connectors = compile_connectors(manifest.connectors, tables, views, diagnostics)
     outputs = {fold(one.relation) for one in connectors.values() if one.direction is Direction.OUTPUT}
     views = {key: replace(view, has_output=True) if key in outputs else view for key, view in views.items()}
@@ -177,10 +179,30 @@ def _with_streams(manifest: Manifest, into: list[Diagnostic]) -> tuple[Manifest,
     return replace(manifest, views=views, streams=(), unread_streams=()), streams
 
 
-def _of_stream(stream: ViewDeclaration, found: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """What is wrong with the query of a stream, told where the stream is declared: nobody wrote the query."""
-    errors = [replace(one, location=stream.location) for one in found if one.severity is Severity.ERROR]
-    return list(dict.fromkeys(errors))
+_NOT_AGGREGATED: Final = "S228"
+_OF_AN_AGGREGATE: Final = "write an aggregate of it, such as max(…) or any_value(…)"
+
+
+def _of_stream(
+    declaration: ViewDeclaration,
+    errors: Iterable[Diagnostic],
+    relations: "_Relations",
+    analysed_alone: Callable[[str], Iterable[Diagnostic]],
+) -> list[Diagnostic]:
+    """What is wrong with the query of a stream, which nobody wrote: told of the expressions in it that somebody wrote, where
+    it is one of these, else where the stream is declared."""
+    key = fold(declaration.name)
+    places, found = relations.places.get(key, {}), []
+    if key in relations.streams:
+        from reconciler.project.program.streams import written_expressions
+
+        for path, query in written_expressions(relations.streams[key]):
+            place = next((places[one] for one in sorted(places) if one.endswith(f".{path}")), declaration.location)
+            for one in analysed_alone(query):
+                hint = _OF_AN_AGGREGATE if one.code == _NOT_AGGREGATED else one.hint
+                if one.severity is Severity.ERROR:
+                    found.append(replace(one, location=place, hint=hint))
+    return list(dict.fromkeys(found or [replace(one, location=declaration.location) for one in errors]))
 
 
 def foreign_names(manifest: Manifest, cache: Cache) -> tuple[str, ...]:
@@ -289,12 +311,15 @@ def _names_in_functions(functions: Mapping[str, Function]) -> bool:
 @dataclass(frozen=True, slots=True)
 class _Relations:
     """The relations that a program declares and those of other pipelines that it names, by key; the declared ones in
-    topological order, and which of them read each other in a circle."""
+    topological order, and which of them read each other in a circle. Of `streams` also where the parts of each are written
+    (`places`)."""
 
     declared: _Declared
     foreign: Mapping[str, ForeignRelation]
     order: tuple[str, ...]
     circular: frozenset[str]
+    streams: Mapping[str, Stream]
+    places: Mapping[str, Mapping[str, Location]]
 
 
 def _views(
@@ -331,7 +356,17 @@ def _views(
             )
         is_beyond = surroundings.limit is not None and brought > MAXIMUM_BROUGHT_BY_PIPELINE
         analysed = queries.analyse(one, facts[key], known, digests, around) if not is_beyond else unknown(one)
-        into += analysed.diagnostics if one.kind is not ViewKind.STREAM else _of_stream(one, analysed.diagnostics)
+        if one.kind is not ViewKind.STREAM:
+            into += analysed.diagnostics
+        elif errors := [one for one in analysed.diagnostics if one.severity is Severity.ERROR]:
+
+            def analysed_alone(
+                query: str, one: ViewDeclaration = one, around: Surroundings = around
+            ) -> Iterable[Diagnostic]:
+                alone = replace(one, query=query, sql=query, stream=None)
+                return queries.analyse(alone, queries.facts({"": query})[""], known, digests, around).diagnostics
+
+            into += _of_stream(one, errors, relations, analysed_alone)
         brought += analysed.brought
         if not is_beyond and surroundings.limit is not None and brought > MAXIMUM_BROUGHT_BY_PIPELINE:
             into.append(Diagnostic("P360", _BEYOND, one.location, HINT_OF_BROUGHT_BY_PIPELINE))

@@ -340,6 +340,20 @@ def _expressions(transformation: Stateful) -> tuple[str, ...]:
             assert_never(transformation)
 
 
+def written_expressions(stream: Stream) -> tuple[tuple[str, str], ...]:
+    """What its author wrote of a stream as SQL: the path of each setting, and a query that is wrong where the expression is.
+    An aggregate stands by itself there: a column beside it would have to be aggregated, too."""
+    transformation = stream.transformation
+    if isinstance(transformation, AssignWatermarks):
+        written = [] if transformation.column is None else [("event_time", transformation.event_time, "")]
+    elif isinstance(transformation, AggregateOverWindow | RunningAggregate):
+        written = [(f"aggregates.{name}", text, ", count(*) AS `__rows`") for name, text in transformation.aggregates]
+    else:
+        written = []
+    relation = quoted(stream.inputs[0].name)
+    return tuple((path, f"SELECT {text}\nAS `__value`{beside} FROM {relation}") for path, text, beside in written)
+
+
 def with_streams(views: Mapping[str, View], streams: Mapping[str, Stream]) -> dict[str, View]:
     """The views that are streams with what they do. What moves the watermark of one is among what it reads, whatever its
     query says of it: its step is due when that changes."""
