@@ -119,3 +119,18 @@ def test_each_step_gives_what_changed(seed: int, tmp_path: Path, spark_engine: E
 def fail(name: str) -> None:
     if name == "view:effected":
         raise EngineError("X700", "no more")
+
+
+def test_a_row_that_changes_is_deleted_before_it_is_inserted(tmp_path: Path, spark_engine: Engine) -> None:
+    write_shop(tmp_path, YAML.replace("aggregates:\n", "aggregates:\n          last_amount: last(amount)\n"))
+    open_shop(tmp_path, spark_engine).apply()
+    for amount in (10, 3, 7):
+        open_shop(tmp_path, spark_engine).execute(put({1: ("a", amount)}))
+    query = "SELECT amount, change, amount_so_far, last_amount FROM running ORDER BY ALL"
+    assert [tuple(row.values()) for row in open_shop(tmp_path, spark_engine).query(query)] == [
+        (3, "delete", 0, 3),
+        (3, "insert", 3, 3),
+        (7, "insert", 7, 7),
+        (10, "delete", 0, 10),
+        (10, "insert", 10, 10),
+    ]

@@ -63,6 +63,7 @@ from reconciler.streams.queries.write import stream_queries
 from reconciler.streams.reading import keeps_late_rows, read_transformation
 
 _WITHOUT_EQUALITY: Final = re.compile(r"\b(MAP|VARIANT)\b")
+_LISTED: Final = 20
 NO_QUERY: Final = "SELECT * FROM explode(array(0))"
 """In place of the query of a stream that is wrong. Nobody knows its columns, so who reads it is not wrong for that."""
 
@@ -424,7 +425,8 @@ class _About:
         """Whether an input has a column."""
         if fold(name) in {fold(column) for column, _ in given.columns}:
             return True
-        hint = did_you_mean(name, [column for column, _ in given.columns])
+        names = [column for column, _ in given.columns]
+        hint = did_you_mean(name, names) or (f"it has: {', '.join(names)}" if len(names) <= _LISTED else None)
         self.refuse("P383", f"{given.name!r}, which stream {self.name!r} reads, has no column {name!r}", hint, setting)
         return False
 
