@@ -2,7 +2,8 @@
 
 - One server a repository: it holds a lock for as long as it lives.
 - It never reads what is sent and never waits for anybody, so no caller can hold up another.
-- Spark's process is started with it, and again when it ended. While there is none, commands start a Spark of their own.
+- Spark's process is started with it, and again when it ended. While there is none, the server turns away who asks for it,
+  and commands start a Spark of their own.
 - It ends when it is told to (SIGTERM, Ctrl-C, `stop`), when nobody asked anything for a time, and when its sources changed
   (a guard looks before each command). What is being carried out is finished first; a second signal does not wait for it.
 """
@@ -151,12 +152,16 @@ class Server:
         waits = [5.0 if self._spark is None else 60.0]
         if self._wanted.idle_seconds is not None:
             waits.append(max(0.0, self._used + self._wanted.idle_seconds - time.monotonic()) + 0.01)
-        ready = self._wait([commands, wakened, *([self._told] if self._told is not None else [])], min(waits))
+        watched = [commands, wakened, *([self._told] if self._told is not None else [])]
+        ready = self._wait(watched if self._spark is not None else [*watched, spark], min(waits))
         if self._told in ready:
             self._hear()
         self._collect(wakened)
         if self._spark is None and time.monotonic() - self._spark_began >= self._again:
             self._start_spark(spark, alive)
+        if self._spark is None and spark in ready:
+            with contextlib.suppress(OSError):
+                spark.accept()[0].close()
         if commands in ready:
             with contextlib.suppress(OSError):
                 self._fork_guard(commands.accept()[0])

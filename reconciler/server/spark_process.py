@@ -1,7 +1,7 @@
 """The process of a server that starts Spark, keeps it warm, and lets commands in.
 
-- Each command has a guard, which is connected from the beginning. `open` gives the command a way into Spark; `close` ends
-  it, cancels what the command began, and answers when nothing of that runs any more.
+- Each command has a guard, which is connected from the beginning. For a command that has one, `open` gives a way into
+  Spark; `close` ends that, cancels what the command began, and answers when nothing of it runs any more.
 - A guard that goes without closing was killed: what its command began is still going on in Spark, and nobody stands for
   it. So Spark ends with it, at once. Also where what a command began does not end in a minute.
 - Spark ends with this process, and this process with Spark, or when the server and all guards are gone.
@@ -28,6 +28,7 @@ from reconciler.server.messages import receive, send
 _AWAY: Final = 3
 """The exit code where Spark ended, or had to."""
 _LONGEST_OPENING: Final = 30.0
+_LONGEST_MEETING: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,8 @@ class SparkProcess:
     def __init__(self, listener: socket.socket, alive: int, told: int) -> None:
         self._listener, self._alive, self._told = listener, alive, told
         self._ready: Queue[_Gateway] = Queue()
+        self._alone = threading.Condition()
+        self._guards: set[str] = set()
         self._opened: dict[str, str] = {}
         self._numbers = itertools.count(1)
         self._session: Any = None
@@ -94,28 +97,39 @@ class SparkProcess:
                 match asked:
                     case {"guard": str(name)}:
                         guarded = name
+                        with self._alone:
+                            self._guards.add(name)
+                            self._alone.notify_all()
                     case {"open": str(name)}:
                         send(connection, self._opening(name))
                     case {"close": str(name)}:
                         guarded = None
                         send(connection, {"quiet": self._close(name)})
-        if guarded in self._opened:
+        if guarded is not None and self._leaves(guarded):
             self._end(_AWAY)
 
     def _make_ready(self) -> None:
         """Open a way in before it is asked for: that takes longer than to hand it out."""
         from reconciler.engine.spark.sharing import open_gateway
 
-        with suppress(Exception):
-            name = f"command {next(self._numbers)}"
+        name = f"command {next(self._numbers)}"
+        try:
             self._ready.put(_Gateway(name, *open_gateway(self._session, name)))
+        except Exception:
+            # A Spark that lets nobody in serves nobody.
+            self._end(_AWAY)
 
     def _opening(self, guarded: str) -> Mapping[str, Any]:
         from reconciler.engine.spark.sharing import begin_gateway
 
         gateway = self._ready.get(timeout=_LONGEST_OPENING)
+        with self._alone:
+            # It was there before its command; but the one may be heard before the other.
+            if not self._alone.wait_for(lambda: guarded in self._guards, _LONGEST_MEETING):
+                self._ready.put(gateway)
+                raise ValueError(f"nobody guards {guarded}")
+            self._opened[guarded] = gateway.name
         threading.Thread(target=self._make_ready, daemon=True).start()
-        self._opened[guarded] = gateway.name
         begin_gateway(self._session)
         return {
             "port": gateway.port,
@@ -127,12 +141,17 @@ class SparkProcess:
     def _close(self, guarded: str) -> bool:
         from reconciler.engine.spark.sharing import close_gateway
 
-        if guarded not in self._opened:
-            return True
-        if not close_gateway(self._session, self._opened[guarded]):
+        gateway = self._opened.get(guarded)
+        if gateway is not None and not close_gateway(self._session, gateway):
             self._end(_AWAY)
-        del self._opened[guarded]
+        self._leaves(guarded)
         return True
+
+    def _leaves(self, guarded: str) -> bool:
+        """A guard is gone. Whether what it stood for had a way into Spark."""
+        with self._alone:
+            self._guards.discard(guarded)
+            return self._opened.pop(guarded, None) is not None
 
     def _warm(self) -> None:
         from reconciler.engine.spark.engine import SparkEngine

@@ -43,6 +43,10 @@ def run(arguments: list[str]) -> int:
             except KeyboardInterrupt:
                 print("interrupted", flush=True)
                 return 130
+        case ["ask"]:
+            from reconciler.engine.spark.sharing import offered
+
+            print(offered())
         case ["alive"]:
             from reconciler.state.lease import this_writer
 
@@ -76,14 +80,20 @@ def no_spark(wanted: Wanted, listener: socket.socket, alive: int, told: int) -> 
     os._exit(0)
 
 
+def failing_spark(wanted: Wanted, listener: socket.socket, alive: int, told: int) -> None:
+    """Say that it can't start, and end."""
+    os.write(told, b"U801: no Java\n")
+    os._exit(1)
+
+
 def main(root: str, _: str, idle: str | None = None) -> None:
-    """Serve, and say when it begins and ends."""
+    """Serve, and say when it begins and ends. IDLE_SECONDS may be `fails`: then Spark does not start."""
 
     def tell(text: str) -> None:
         print(text, flush=True)
 
-    wanted = Wanted({}, False, None if idle is None else float(idle))
-    work: Any = no_spark
+    wanted = Wanted({}, False, None if idle in (None, "fails") else float(idle or 0))
+    work: Any = failing_spark if idle == "fails" else no_spark
     try:
         with only_server(place_of(Path(root))):
             Server(place_of(Path(root)), wanted, run, tell, lambda why: tell(f"ready {why}"), work).serve()

@@ -324,6 +324,17 @@ def test_an_idle_server_ends(tmp_path: Path) -> None:
     assert running.process.wait(20) == 0
 
 
+def test_a_spark_that_can_not_start_keeps_no_command_waiting(tmp_path: Path) -> None:
+    running = _started(tmp_path, "fails")
+    assert running.process.stdout is not None
+    assert running.process.stdout.readline() == "ready U801: no Java\n"
+    for _ in range(2):
+        done = running.command("ask")
+        assert (done.returncode, done.stdout) == (0, "None\n")
+    running.end()
+    assert running.process.wait(20) == 0
+
+
 def test_other_code_is_not_served(server: _Running) -> None:
     with _connected(server) as connection:
         send(connection, request(["query", "show"]) | {"code": [own_code()[0], "/elsewhere"]}, [0, 1, 2])
