@@ -157,7 +157,8 @@ def _show_steps(run: RunStatus) -> None:
     last, average = run.phases.get("last", {}), run.phases.get("average", {})
     phases = ", ".join(f"{name} {seconds:.2f} s ({average.get(name, 0.0):.2f})" for name, seconds in sorted(last.items()))
     say(f"  last step (average): {phases or 'unknown'}; {run.steps} step(s) since {run.started_at}")
-    say(f"  last step without Spark: {'unknown' if run.without_spark is None else ', '.join(run.without_spark) or 'none'}")
+    names = "unknown" if run.without_spark is None else ", ".join(run.without_spark) or "none"
+    say(f"  written without Spark in the last step: {names}")
     say(f"  freshness: {_freshness(run.freshness)}")
 
 

@@ -32,6 +32,8 @@ _WORDS: Final[Mapping[str, str]] = {
     "traded": "columns that traded names",
     "version_reads": "versions.reads",
 }
+_OF_A_STREAM: Final = "spelling of the definition"
+"""What is recorded of a stream in other words, and means the same."""
 _OF_THE_WHOLE: Final = frozenset({"retention", "tags", "traded"})
 """Parts of the settings with parts of their own that are told as one."""
 _TOLD_WHOLE: Final = frozenset({"spark", "spark_version", "environment"})
@@ -109,7 +111,7 @@ def _of_object(
                     yield MetadataChange(subject, inner)
         elif part not in known and not (part in _NAMING and not known.isdisjoint({"comment", LETTER_CASE})):
             known = known | {part}
-            yield MetadataChange(subject, part)
+            yield MetadataChange(subject, _OF_A_STREAM if part == "stream" else part)
     if texts and not known:
         yield MetadataChange(subject, "text")
 

@@ -140,7 +140,8 @@ def _outcome_of_one_that_is_back(relation: RelationChange | None, connector: Con
     if relation is None or (relation.action is not Action.ADDED and relation.fate is Fate.KEPT):
         return Outcome.RESUMES, what
     outcome, reason = _of_a_bootstrap(connector)
-    return outcome, f"{what}; view {connector.relation} is {_newness(relation.action is Action.ADDED)}, {reason}"
+    newness = _newness(relation.action is Action.ADDED)
+    return outcome, f"{what}; {relation.kind.value} {connector.relation} is {newness}, {reason}"
 
 
 def _of_a_bootstrap(connector: Connector) -> tuple[Outcome, str]:
@@ -160,12 +161,15 @@ def _output_outcome(
     relation: RelationChange | None,
 ) -> tuple[Outcome, str]:
     if relation is not None and relation.action is Action.ADDED:
-        return Outcome.SENDS_FULL_CONTENTS, f"view {connector.relation} is new"
+        return Outcome.SENDS_FULL_CONTENTS, f"{relation.kind.value} {connector.relation} is new"
     if relation is not None and relation.fate is not Fate.KEPT:
         if added or modified:
-            return Outcome.SENDS_FULL_CONTENTS, f"it is {_newness(added)}, and view {connector.relation} is modified"
+            return (
+                Outcome.SENDS_FULL_CONTENTS,
+                f"it is {_newness(added)}, and {relation.kind.value} {connector.relation} is modified",
+            )
         outcome, reason = _of_a_bootstrap(connector)
-        return outcome, f"view {connector.relation} is modified; {reason}"
+        return outcome, f"{relation.kind.value} {connector.relation} is modified; {reason}"
     if (added or modified) and connector.settings.get("send_snapshot"):
         return Outcome.SENDS_FULL_CONTENTS, f"it is {_newness(added)}; send_snapshot: true"
     if added:

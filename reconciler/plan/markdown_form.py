@@ -36,6 +36,7 @@ from reconciler.plan.words import (
     step_groups,
     summarise,
     told_metadata,
+    unchanged_names,
 )
 
 # The host's limit is 65,536; the rest is for what the caller puts around the plan.
@@ -275,8 +276,9 @@ def _other_parts(plan: Plan, impact: Impact | None) -> Iterator[tuple[str, ...]]
         yield (_collapsible("Connectors", "\n".join(lines)),)
     if plan.kept or plan.diff.spared:
         spared = [f"- {inline(describe_spared(spared))}" for spared in plan.diff.spared]
-        kept = [f"- unchanged: {', '.join(code(name) for name in plan.kept)}"] if plan.kept else []
-        count = [f"- unchanged: {len(plan.kept)}"] if plan.kept else []
+        names = unchanged_names(plan)
+        kept = [f"- unchanged: {', '.join(code(name) for name in names)}"] if names else []
+        count = [f"- unchanged: {len(names)}"] if names else []
         variants = ([*spared, *kept], [*spared, *count], count)
         yield tuple(_collapsible("Unaffected and unchanged", "\n".join(lines)) for lines in variants if lines)
     if plan.rolled_back:

@@ -41,6 +41,7 @@ from reconciler.plan.words import (
     step_groups,
     summarise,
     told_metadata,
+    unchanged_names,
 )
 from reconciler.plan.wrapping import wrap
 
@@ -92,9 +93,9 @@ def render_text(
     if plan.diff.spared:
         page.section("unaffected")
         page.lines(_cut([f"    {describe_spared(spared)}" for spared in plan.diff.spared], whole))
-    if plan.kept:
+    if unchanged := unchanged_names(plan):
         page.line()
-        page.line(f"  unchanged: {first_of(plan.kept, None if whole else _MOST_NAMES)}")
+        page.line(f"  unchanged: {first_of(unchanged, None if whole else _MOST_NAMES)}")
     _connector_outcomes(page, plan, whole)
     if is_told(impact, plan):
         page.section("impact")

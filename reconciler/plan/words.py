@@ -150,6 +150,12 @@ def told_metadata(diff: Diff) -> tuple[MetadataChange, ...]:
     return tuple(change for change in diff.metadata if (change.what, change.subject) not in elsewhere)
 
 
+def unchanged_names(plan: Plan) -> tuple[str, ...]:
+    """The relations that stay as they are, but for those that are told to be unaffected."""
+    told = {spared.view for spared in plan.diff.spared}
+    return tuple(name for name in plan.kept if name not in told)
+
+
 def describe_rolled_back(one: RolledBack) -> str:
     """For example: `view revenue to v0`."""
     return printable(f"{one.kind} {one.name} {'to before it existed' if one.number is None else f'to v{one.number}'}")

@@ -166,7 +166,7 @@ def test_what_a_step_wrote_without_spark_is_in_its_row_and_in_status(
     assert found.run is not None
     assert found.run.without_spark == ("lineitem.history", "parts", "parts.lake")
     said = commands(root, capsys)("status", "shop")
-    assert "last step without Spark: lineitem.history, parts, parts.lake\n" in said
+    assert "written without Spark in the last step: lineitem.history, parts, parts.lake\n" in said
     _, row = next(rows_back(opened(root).target.registry, "shop", found.step or 0))
     # Outputs follow what is published: what they were sent is in the log of events.
     assert ToldOfStep.of_row(row).without_spark == ("lineitem.history", "parts")
@@ -174,4 +174,4 @@ def test_what_a_step_wrote_without_spark_is_in_its_row_and_in_status(
 
     put(root, "live", "1.json", {"id": 9, "part": "x"})
     opened(root).run_once()
-    assert "last step without Spark: none\n" in commands(root, capsys)("status", "shop")
+    assert "written without Spark in the last step: none\n" in commands(root, capsys)("status", "shop")

@@ -38,7 +38,7 @@ def public_columns_changed(diff: Diff, applied: Program, desired: Program) -> It
         if before.kind is ViewKind.MATERIALIZED and after.kind is ViewKind.MATERIALIZED:
             readers.append("readers of its Delta table")
         if what and readers:
-            yield Hazard("H907", after.name, f"view {after.name} {what}; this may break {_listed(readers)}")
+            yield Hazard("H907", after.name, f"{change.kind.value} {after.name} {what}; this may break {_listed(readers)}")
 
 
 def _other_types(columns: Mapping[str, ColumnRetyped]) -> str | None:
@@ -57,6 +57,12 @@ def _disturbed(before: tuple[str, ...], after: tuple[str, ...]) -> str | None:
     lost = [name for name, key in zip(before, old, strict=True) if key not in kept]
     if lost:
         return f"no longer has {'columns' if len(lost) > 1 else 'column'} {', '.join(lost)}"
+    known = frozenset(old)
+    if [key for key in new if key in known] == old:
+        # Some at the end are after all that was there, and stand in nobody's way.
+        last = max(place for place, key in enumerate(new) if key in known)
+        added = [name for name, key in zip(after[:last], new, strict=False) if key not in known]
+        return f"has {', '.join(added)} before columns that were there: ({', '.join(before)}) is now ({', '.join(after)})"
     return f"has its columns in another order: ({', '.join(before)}) is now ({', '.join(after)})"
 
 

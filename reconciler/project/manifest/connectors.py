@@ -156,7 +156,8 @@ def unknown_relation(
     for other_kind, other in by_kind.items():
         if fold(name) in other:
             return Diagnostic("M127", f"{name!r} is a {other_kind}, not a {kind}", place, if_of_other_kind)
-    suggestion = closest(name, own.values())
+    outputs = relations.streams if kind == "view" else {}
+    suggestion = closest(name, [*own.values(), *outputs.values()])
     hint = f"did you mean {suggestion!r}?" if suggestion else f"no SQL file of this pipeline declares that {kind}"
     return Diagnostic("M126", f"there is no {kind} {name!r}", place, hint)
 
