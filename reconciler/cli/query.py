@@ -1,24 +1,29 @@
-"""`reconcile query`: one SELECT at one published step."""
+"""`reconcile query`: SELECTs, each at one published step."""
+
+import sys
 
 import click
 
 from reconciler.base.errors import ReconcileError
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
 from reconciler.cli.output import as_text, end_unread, note, say, show_csv, show_json, show_rows
+from reconciler.query.querying import Answer
 from reconciler.versions.history import time_of
 
 
 @click.command()
 @pipeline_argument
-@click.argument("sql")
+@click.argument("sql", required=False)
 @target_options
 @format_option("table", "json", "csv")
 @click.option("--at-step", type=click.IntRange(0), metavar="N", help="Read as of this step. [the last published step]")
 @click.option("--at", "time", metavar="TIME", help="Read as of the last step that was published before this time.")
 def command(
-    pipeline: str, sql: str, repo: str, environment: str | None, form: str, at_step: int | None, time: str | None
+    pipeline: str, sql: str | None, repo: str, environment: str | None, form: str, at_step: int | None, time: str | None
 ) -> int:
-    """Run one SELECT over tables and views, all at one published step. Never blocks a writer.
+    """Run a SELECT over tables and views, all at one published step. Never blocks a writer.
+
+    Without SQL it is a prompt, which takes one SELECT after the other; where stdin is no terminal, they are read from there.
 
     The result says which step was read. NAME@v2 reads a version of a table or view, if spec.versions.reads allows it.
 
@@ -28,9 +33,20 @@ def command(
     if at_step is not None and time is not None:
         raise ReconcileError("U850", "--at-step and --at exclude each other", "remove one of them")
     with project_of(repo, environment) as project:
-        if time is not None:
-            at_step = project.pipeline(pipeline).step_at(time_of(time))
-        answer = project.pipeline(pipeline).answer(sql, at_step)
+        asked = project.pipeline(pipeline)
+        step = asked.step_at(time_of(time)) if time is not None else at_step
+        if sql is not None:
+            _show(asked.answer(sql, step), form, step)
+            return 0
+        from reconciler.cli.prompt import run_prompt, waited_for
+
+        def show(written: str) -> None:
+            _show(waited_for(lambda: asked.answer(written, step), project.interrupt), form, step)
+
+        return run_prompt(pipeline, asked.readable, show, is_on=sys.stdin.isatty() and sys.stdout.isatty())
+
+
+def _show(answer: Answer, form: str, at_step: int | None) -> None:
     result = answer.rows
     names = [column.name for column in result.columns]
     match form:
@@ -47,4 +63,3 @@ def command(
     for name, step in answer.versions.items():
         if step != answer.step:
             note(f"{name} as of step {step}")
-    return 0

@@ -123,6 +123,9 @@ class EngineBySize:
     def remove(self, location: str) -> None:
         self.spark.remove(location)
 
+    def interrupt(self) -> None:
+        self.spark.interrupt()
+
     def close(self) -> None:
         self._is_closed = True
         self.spark.close()

@@ -424,6 +424,10 @@ class Engine(Protocol):
         """Delete a folder and all below it; nothing there is no error."""
         ...
 
+    def interrupt(self) -> None:
+        """Have what is being computed fail soon; whoever waits for it gets an EngineError. Another thread calls this."""
+        ...
+
     def close(self) -> None:
         """Let go of what the engine holds; calls after this fail."""
         ...

@@ -87,6 +87,12 @@ def query(target: Target, pipeline: str, sql: str, engine: Engine, at_step: int 
     return Answer(published.step, rows, {one.name: one.step for one in versions})
 
 
+def readable_relations(target: Target, pipeline: str) -> dict[str, tuple[str, ...]]:
+    """The relations that a query may name at the published step, with the columns that are known. Raises NotFound (A506)."""
+    program = _published(target, pipeline, None).program
+    return {one.name: one.column_names for one in program.relations.values() if not one.is_local}
+
+
 def step_at_time(target: Target, pipeline: str, time: datetime) -> int:
     """The last step of a pipeline that was published by a time. Raises NotFound (A506, A515)."""
     stored = target.registry.head(pipeline)

@@ -179,8 +179,14 @@ def _work(served: Served, guard_id: int, asked: Mapping[str, Any], arguments: li
                 return None
         return None if answer is None else Offer(**answer)
 
+    def cancel() -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as spark, suppress(OSError, ValueError):
+            spark.connect(str(served.place.spark))
+            send(spark, {"cancel": str(guard_id)})
+            receive(spark)
+
     work_for(guard_id)
-    ask_first(ask, served.tell)
+    ask_first(ask, served.tell, cancel)
     code = 1
     try:
         code = served.run(arguments)

@@ -1,7 +1,8 @@
 """The process of a server that starts Spark, keeps it warm, and lets commands in.
 
 - Each command has a guard, which is connected from the beginning. For a command that has one, `open` gives a way into
-  Spark; `close` ends that, cancels what the command began, and answers when nothing of it runs any more.
+  Spark. `cancel` cancels the command's jobs. `close` ends the way, cancels what the command began, and answers when nothing
+  of it runs any more.
 - A guard that goes without closing was killed: what its command began is still going on in Spark, and nobody stands for
   it. So Spark ends with it, at once. Also where what a command began does not end in a minute.
 - Spark ends with this process, and this process with Spark, or when the server and all guards are gone.
@@ -102,6 +103,9 @@ class SparkProcess:
                             self._alone.notify_all()
                     case {"open": str(name)}:
                         send(connection, self._opening(name))
+                    case {"cancel": str(name)}:
+                        self._cancel(name)
+                        send(connection, {"cancelled": name})
                     case {"close": str(name)}:
                         guarded = None
                         send(connection, {"quiet": self._close(name)})
@@ -137,6 +141,13 @@ class SparkProcess:
             "settings": dict(self._wanted),
             "environment": dict(self._environment),
         }
+
+    def _cancel(self, guarded: str) -> None:
+        from reconciler.engine.spark.sharing import cancel_jobs
+
+        gateway = self._opened.get(guarded)
+        if gateway is not None:
+            cancel_jobs(self._session, gateway)
 
     def _close(self, guarded: str) -> bool:
         from reconciler.engine.spark.sharing import close_gateway

@@ -34,6 +34,11 @@ class Engines:
         """For a process that runs a pipeline until it is stopped."""
         return self._with(lambda: applied_resources(self._target, pipeline), lives_long=True)
 
+    def interrupt(self) -> None:
+        """Have what the engine computes fail soon."""
+        if self._engine is not None:
+            self._engine.interrupt()
+
     def close(self) -> None:
         """Stop the engine, if it was made here."""
         if self._is_own and self._engine is not None:

@@ -1,7 +1,7 @@
 """One pipeline of a project, and all that can be done with it."""
 
 import getpass
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
@@ -21,7 +21,7 @@ from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.plan.model import Plan
 from reconciler.project.program.model import Connector
-from reconciler.query.querying import Answer, StepRows, query, read_relations, step_at_time
+from reconciler.query.querying import Answer, StepRows, query, read_relations, readable_relations, step_at_time
 from reconciler.query.rows import RowDifference, compare_rows
 from reconciler.registry.model import AliasMove, Staged
 from reconciler.run.connector_controls import Put, pause_connector, put_connector, skip_file
@@ -235,6 +235,11 @@ class Pipeline:
     def answer(self, sql: str, at_step: int | None = None) -> Answer:
         """Run a SELECT; its rows, and the step at which they were read."""
         return query(self.target, self.name, sql, self._engines.to_work_on(self.name), at_step)
+
+    def readable(self) -> Mapping[str, tuple[str, ...]]:
+        """What queries may read of what is applied: tables, views and streams by name, each with its columns, as far as they
+        are known without Spark."""
+        return readable_relations(self.target, self.name)
 
     def step_at(self, time: datetime) -> int:
         """The last step that was published by a time, for reading as of it."""

@@ -88,6 +88,11 @@ class Project:
         rollback = end_of(self.target, versioned_name(name), None, kind)
         return self.pipeline(rollback.pipeline), rollback
 
+    def interrupt(self) -> None:
+        """Have what this project asked of its engine fail soon: a query that takes too long, say. Another thread waits for
+        that, and gets an EngineError."""
+        self._engines.interrupt()
+
     def close(self) -> None:
         """Stop the engine, if this project made it."""
         self._engines.close()

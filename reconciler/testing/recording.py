@@ -197,6 +197,10 @@ class RecordingEngine:
         self._record(("remove", location))
         self.writer.remove(location)
 
+    def interrupt(self) -> None:
+        # Every call is over before another can be made.
+        self._record(("interrupt",))
+
     def close(self) -> None:
         self.closed = True
 

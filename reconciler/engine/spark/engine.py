@@ -39,7 +39,7 @@ from reconciler.engine.spark.ingest.in_parts import Mixed
 from reconciler.engine.spark.locations import Sessions, folder
 from reconciler.engine.spark.pinned_files import PinnedViews
 from reconciler.engine.spark.selection import Selections
-from reconciler.engine.spark.session import start, stop
+from reconciler.engine.spark.session import interrupt, start, stop
 from reconciler.engine.spark.small_views import SmallViews
 
 
@@ -116,6 +116,12 @@ class SparkEngine:
                 stop(self._session)
                 self._session = None
             raise
+
+    def interrupt(self) -> None:
+        self._selections.interrupted()
+        if self._session is not None:
+            with self._watched():
+                interrupt(self._session)
 
     def close(self) -> None:
         self._closed = True

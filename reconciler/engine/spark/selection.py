@@ -32,12 +32,17 @@ class Selections:
 
     def __init__(self) -> None:
         self._is_plain = AskedOnce(is_plain_session)
+        self._interruptions = 0
+
+    def interrupted(self) -> None:
+        """What runs is cancelled, and is not run again."""
+        self._interruptions += 1
 
     def select(self, sessions: Sessions, selection: Selection) -> Rows:
         """Run a SELECT."""
         if is_plain(selection) and self._is_plain(sessions()):
-            frames = PinnedFrames()
-            with left_to_spark(lambda: frames.has_any):
+            frames, before = PinnedFrames(), self._interruptions
+            with left_to_spark(lambda: frames.has_any and self._interruptions == before):
                 return _select(sessions, selection, SETTINGS, frames)
         return _select(sessions, selection, {}, None)
 

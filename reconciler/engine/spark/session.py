@@ -184,6 +184,14 @@ def running_session() -> SparkSession | None:
     return session if session is not None and context is not None and session._sc is context else None
 
 
+def interrupt(session: SparkSession) -> None:
+    """Cancel the jobs of this process."""
+    if _is_shared:
+        sharing.cancel()
+    else:
+        session.sparkContext.cancelAllJobs()
+
+
 def stop(session: SparkSession) -> None:
     """Stop the process's session. A JVM that is gone is no error; the next `start` launches another.
 

@@ -55,12 +55,19 @@ Tell = Callable[[str], None]
 
 _asked: Ask | None = None
 _tell: Tell = lambda message: None  # noqa: E731
+_cancel: Callable[[], None] = lambda: None  # noqa: E731
 
 
-def ask_first(ask: Ask, tell: Tell) -> None:
-    """From now on this process asks for a Spark before it starts one; `tell` hears why it does not take the offer."""
-    global _asked, _tell
-    _asked, _tell = ask, tell
+def ask_first(ask: Ask, tell: Tell, cancel: Callable[[], None]) -> None:
+    """From now on this process asks for a Spark before it starts one; `tell` hears why it does not take the offer,
+    and `cancel` has its jobs cancelled there."""
+    global _asked, _tell, _cancel
+    _asked, _tell, _cancel = ask, tell, cancel
+
+
+def cancel() -> None:
+    """Cancel what this process has asked of the Spark that it was offered."""
+    _cancel()
 
 
 def offered() -> Offer | None:
@@ -99,6 +106,12 @@ def open_gateway(session: SparkSession, name: str) -> tuple[int, str]:
 def begin_gateway(session: SparkSession) -> None:
     """A process begins to use a way in, which may have been open for long."""
     _gateways(session).begin()
+
+
+def cancel_jobs(session: SparkSession, name: str) -> None:
+    """Cancel the jobs of a process that uses a way in."""
+    jvm: Any = session._jsc.sc()
+    jvm.cancelJobsWithTag(name)
 
 
 def close_gateway(session: SparkSession, name: str) -> bool:
