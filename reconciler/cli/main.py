@@ -114,11 +114,7 @@ def main(arguments: list[str] | None = None) -> None:
         served = EXIT_ERROR
     if served is not None:
         os._exit(served)
-    # A command lives shortly and makes many small values that live as long: looking for rubbish among them costs a tenth.
-    gc.set_threshold(200_000, 20, 20)
-    sys.excepthook = _show_traceback
-    threading.excepthook = lambda raised: _show_traceback(raised.exc_type, raised.exc_value, raised.exc_traceback)
-    code = run(arguments)
+    code = run_alone(words)
     if "pyspark" not in sys.modules:
         # Nothing is held that must be let go. Taking a large plan apart, object by object, would take as long as a tenth of
         # making it.
@@ -127,6 +123,15 @@ def main(arguments: list[str] | None = None) -> None:
             sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def run_alone(arguments: list[str]) -> int:
+    """Run a command in a process that is there for nothing else, and return its exit code."""
+    # A command lives shortly and makes many small values that live as long: looking for rubbish among them costs a tenth.
+    gc.set_threshold(200_000, 20, 20)
+    sys.excepthook = _show_traceback
+    threading.excepthook = lambda raised: _show_traceback(raised.exc_type, raised.exc_value, raised.exc_traceback)
+    return run(arguments)
 
 
 def run(arguments: list[str] | None = None, engine: "Engine | None" = None) -> int:

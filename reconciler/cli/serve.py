@@ -69,10 +69,10 @@ def command(repo: str, environment: str | None, background: bool, stopping: bool
 
 
 def _serve(place: Place, wanted: Wanted, ready: Callable[[str], None]) -> None:
-    from reconciler.cli.main import run
+    from reconciler.cli.main import run_alone
 
     load_commands()
-    Server(place, wanted, run, note, ready).serve()
+    Server(place, wanted, run_alone, note, ready).serve()
 
 
 def _in_background(place: Place, wanted: Wanted) -> int:
