@@ -1,5 +1,6 @@
 """What tests share: one Spark session and one Kafka broker for the whole run, each started by the first test that asks."""
 
+import gc
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -47,6 +48,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         raise pytest.UsageError(f"slow_suite.txt names what is no test: {', '.join(sorted(named.keys() - met.keys()))}")
     long = {item.path for item in items if item.get_closest_marker("spark") and not item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in long)
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays until the end: nobody looks for rubbish in it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,8 +1,6 @@
 """The prompt of `reconcile query`: what a query is, what is completed, and what a terminal does."""
 
 import os
-import pty
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,6 +11,7 @@ from reconciler.cli.main import run
 from reconciler.cli.prompt import completions, statements
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
+from tests.terminal import Terminal
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -83,30 +82,17 @@ print("code", run_prompt("shop", lambda: {"spent": ("customer", "total")}, show,
 
 def test_a_terminal_completes_remembers_and_goes_on(tmp_path: Path) -> None:
     def talk(*typed: bytes) -> str:
-        ours, theirs = pty.openpty()
         environment = os.environ | {"XDG_STATE_HOME": str(tmp_path), "PYTHONPATH": str(ROOT), "TERM": "dumb"}
-        talking = subprocess.Popen(
-            [sys.executable, "-c", _PROMPT],
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            env=environment,
-            start_new_session=True,
-            preexec_fn=_take_the_terminal,
-        )
-        os.close(theirs)
-        heard = ""
-        for words in typed:
-            heard += _until(ours, "> ")
-            os.write(ours, words)
-            time.sleep(0.2)
-            if words.startswith(b"wait"):
-                time.sleep(0.5)
-                os.write(ours, b"\x03")
-        heard += _until(ours, "code 0")
-        assert talking.wait(20) == 0
-        os.close(ours)
-        return heard
+        with Terminal([sys.executable, "-c", _PROMPT], environment) as terminal:
+            for words in typed:
+                terminal.until("> ")
+                terminal.type(words)
+                if words.startswith(b"wait"):
+                    time.sleep(0.5)
+                    terminal.type(b"\x03")
+            terminal.until("code 0")
+            assert terminal.process.wait(20) == 0
+            return terminal.heard
 
     heard = talk(b"SELECT cust\t FROM spe\t;\n", b"fail;\n", b"dropped\x03", b"one\n", b"two\n", b"\n", b"\x04")
     assert "<SELECT customer FROM spent>" in heard.replace(" >", ">").replace("  ", " ")
@@ -117,21 +103,3 @@ def test_a_terminal_completes_remembers_and_goes_on(tmp_path: Path) -> None:
     assert "<wait>" not in heard
     assert "it failed" in heard
     assert (tmp_path / "reconcile" / "queries").stat().st_mode & 0o777 == 0o600
-
-
-def _take_the_terminal() -> None:
-    import fcntl
-    import termios
-
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-
-def _until(file: int, text: str) -> str:
-    heard, until = "", time.monotonic() + 20
-    while text not in heard[-len(text) - 40 :]:
-        assert time.monotonic() < until, heard
-        try:
-            heard += os.read(file, 4096).decode("utf-8", "replace")
-        except OSError:
-            break
-    return heard

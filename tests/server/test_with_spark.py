@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.server.places import place_of
+from tests.terminal import Terminal
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PROGRAM = """
@@ -92,6 +93,10 @@ def test_the_results_are_those_of_a_spark_of_its_own(shop: _Repository) -> None:
     done = shop.insert("(2, 'ben', 7)")
     assert (done.returncode, done.stdout) == (0, "orders: 1 row(s); brought up to date: spent\n")
     assert shop.query() == "customer,total\nada,5\nben,7\n"
+
+
+@pytest.mark.slow
+def test_errors_are_those_of_a_spark_of_its_own(shop: _Repository) -> None:
     refused = shop.reconcile("query", "shop", "SELECT nothing FROM spent")
     assert refused.returncode == 1
     alone = shop.reconcile("query", "shop", "SELECT nothing FROM spent", RECONCILE_OWN_SPARK="1")
@@ -135,6 +140,25 @@ def test_what_is_interrupted_works_on_in_nobodys_name(shop: _Repository) -> None
     assert (asking.returncode, said[0], said[1].strip()) == (130, "", "interrupted")
     # Spark has its cores again.
     assert shop.query() == "customer,total\nada,5\n"
+
+
+@pytest.mark.slow
+def test_a_prompt_goes_on_after_a_query_that_was_interrupted(shop: _Repository) -> None:
+    with Terminal([*_PROGRAM_OF_USERS, "query", "shop"], shop.environment | {"TERM": "dumb"}, shop.root) as terminal:
+        terminal.until("shop> ", 60)
+        terminal.type(f"{_SPENT};\n".encode())
+        terminal.until("(1 row, step 1)", 60)
+        terminal.until("shop> ")
+        terminal.type(f"{_LONG};\n".encode())
+        time.sleep(5)
+        terminal.type(b"\x03")
+        terminal.until("shop> ", 60)
+        terminal.type(f"{_SPENT};\n".encode())
+        terminal.until("(1 row, step 1)", 60)
+        terminal.until("shop> ")
+        terminal.type(b"\x04")
+        assert terminal.process.wait(20) == 0
+        assert "own" not in terminal.heard
 
 
 @pytest.mark.slow
