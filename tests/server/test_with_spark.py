@@ -71,7 +71,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Repository]:
     (folder / "pipeline.yaml").write_text(_PIPELINE)
     (folder / "program.sql").write_text(_PROGRAM)
     environment = {name: text for name, text in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
-    repository = _Repository(root, environment | {"PYTHONPATH": str(_ROOT)})
+    repository = _Repository(root, environment | {"PYTHONPATH": str(_ROOT), "XDG_STATE_HOME": str(root / "state")})
     started = repository.reconcile("serve", "--background")
     assert re.fullmatch(r"ready: process \d+; `reconcile serve --stop` ends it\n", started.stdout), started.stderr
     yield repository
