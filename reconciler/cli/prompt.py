@@ -9,7 +9,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -20,6 +20,7 @@ from reconciler.cli.output import note, say, show_error
 Result = TypeVar("Result")
 
 _ENDS: Final = frozenset({"exit", "quit", "\\q"})
+_AGAIN_SECONDS: Final = 0.3
 _MOST_REMEMBERED: Final = 1_000
 _SQL: Final = """
 SELECT FROM WHERE GROUP BY ORDER HAVING LIMIT JOIN LEFT RIGHT FULL ON USING UNION ALL DISTINCT AS AND OR NOT NULL CASE
@@ -59,9 +60,9 @@ def waited_for(ask: Callable[[], Result], interrupt: Callable[[], None]) -> Resu
         try:
             return asked.result()
         except KeyboardInterrupt:
-            interrupt()
-            with suppress(ReconcileError):
-                asked.result()
+            # What has not begun yet can't be interrupted yet.
+            while not wait([asked], _AGAIN_SECONDS).done:
+                interrupt()
             raise
 
 

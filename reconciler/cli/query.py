@@ -7,6 +7,7 @@ import click
 from reconciler.base.errors import ReconcileError
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
 from reconciler.cli.output import as_text, end_unread, note, say, show_csv, show_json, show_rows
+from reconciler.cli.prompt import run_prompt, waited_for
 from reconciler.query.querying import Answer
 from reconciler.versions.history import time_of
 
@@ -35,14 +36,13 @@ def command(
     with project_of(repo, environment) as project:
         asked = project.pipeline(pipeline)
         step = asked.step_at(time_of(time)) if time is not None else at_step
-        if sql is not None:
-            _show(asked.answer(sql, step), form, step)
-            return 0
-        from reconciler.cli.prompt import run_prompt, waited_for
 
         def show(written: str) -> None:
             _show(waited_for(lambda: asked.answer(written, step), project.interrupt), form, step)
 
+        if sql is not None:
+            show(sql)
+            return 0
         return run_prompt(pipeline, asked.readable, show, is_on=sys.stdin.isatty() and sys.stdout.isatty())
 
 
