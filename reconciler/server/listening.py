@@ -199,7 +199,7 @@ class Server:
         self._used = time.monotonic()
         pid = os.fork()
         if pid == 0:
-            _as_before()
+            _on_its_own()
             # What keeps Spark's process alive stays open.
             commands, spark, alive, _, wakened, waking = self._own
             _close(commands, spark, alive, wakened, waking, self._told)
@@ -212,9 +212,7 @@ class Server:
         told, telling = os.pipe()
         pid = os.fork()
         if pid == 0:
-            _as_before()
-            # A terminal's Ctrl-C is the server's to hear.
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            _on_its_own()
             commands, _, _, needed, wakened, waking = self._own
             _close(commands, needed, wakened, waking, told)
             try:
@@ -225,8 +223,10 @@ class Server:
         self._spark, self._told = pid, told
 
 
-def _as_before() -> None:
-    """Signals as a process has them that was just started."""
+def _on_its_own() -> None:
+    """Away from the server's terminal, whose Ctrl-C and end are the server's alone to hear; and signals as a process has
+    them that was just started."""
+    os.setsid()
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)

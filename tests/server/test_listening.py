@@ -125,6 +125,7 @@ def _started(tmp_path: Path, *words: str) -> _Running:
         env=environment,
         stdout=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )
     return _Running(process, folder, tmp_path / "log", environment)
 
@@ -267,6 +268,20 @@ def test_a_server_ends_after_what_it_is_doing(own_server: _Running) -> None:
     # The process of Spark was needed until the end.
     assert own_server.until_ended() == ["guard", "close", "ended"]
     assert not place_of(own_server.folder).commands.exists()
+
+
+def test_ctrl_c_at_the_servers_terminal_does_not_reach_commands(own_server: _Running) -> None:
+    command, _ = own_server.waiting("one")
+    # A terminal sends it to all processes of its group.
+    os.killpg(own_server.process.pid, signal.SIGINT)
+    assert own_server.process.stdout is not None
+    assert own_server.process.stdout.readline() == "ending after 1 command(s)\n"
+    assert command.poll() is None
+    command.send_signal(signal.SIGINT)
+
+    assert command.wait(20) == 130
+    assert own_server.process.wait(20) == 0
+    assert own_server.until_ended() == ["guard", "close", "ended"]
 
 
 def test_a_second_signal_does_not_wait(own_server: _Running) -> None:
