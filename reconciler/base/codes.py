@@ -340,10 +340,10 @@ _USAGE: Final[dict[str, str]] = {
     "U823": "the paths to write are taken",
     "U830": "it is not clear what goes back where",
     "U840": "it is not clear what is to be promoted or dropped",
+    "U850": "a step and a time to read as of",
     "U860": "a server can't listen",
     "U861": "a server serves the repository already",
     "U862": "the server ended while a command ran",
-    "U850": "a step and a time to read as of",
 }
 
 _HAZARDS: Final = {

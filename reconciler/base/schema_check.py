@@ -204,11 +204,11 @@ def _types(rule: Any) -> str:
 
 
 def _form_hint(value: Any, schema: Any) -> str | None:
-    """What the schema would have in place of a value of another type, where it has an example of that."""
-    if value is None or not isinstance(schema, Mapping):
+    """What the schema would have in place of a value of another type, where it says so, and quotes would not do."""
+    form = schema.get("x-form") if isinstance(schema, Mapping) else None
+    if value is None or form is None or re.search(schema.get("pattern", "$^"), str(value)):
         return None
-    form = str(schema.get("x-form", ""))
-    return f"write {form}" if "such as" in form else None
+    return f"write {form}"
 
 
 def _type_hint(value: Any, rule: Any, hidden: bool) -> str | None:

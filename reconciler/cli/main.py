@@ -21,7 +21,7 @@ import click
 from reconciler.base.errors import EXIT_ERROR, EXIT_INTERRUPTED, ReconcileError
 from reconciler.base.version import __version__
 from reconciler.cli.output import note, show_error, show_usage
-from reconciler.server.client import ServerDied, run_served
+from reconciler.server.places import is_served
 
 if TYPE_CHECKING:
     from reconciler.engine.protocol import Engine
@@ -107,13 +107,16 @@ def cli() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """The console script. Exits the process."""
     words = sys.argv[1:] if arguments is None else arguments
-    try:
-        served = run_served(words)
-    except ServerDied as error:
-        show_error(ReconcileError("U862", str(error)), _environment(words))
-        served = EXIT_ERROR
-    if served is not None:
-        os._exit(served)
+    if is_served(words):
+        from reconciler.server.client import run_served
+
+        try:
+            served = run_served(words)
+        except ReconcileError as error:
+            show_error(error, _environment(words))
+            served = error.exit_code
+        if served is not None:
+            os._exit(served)
     code = run_alone(words)
     if "pyspark" not in sys.modules:
         # Nothing is held that must be let go. Taking a large plan apart, object by object, would take as long as a tenth of

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -99,7 +100,7 @@ class _Remembered:
     """Lines that were typed before, and completion, where this Python has readline."""
 
     def __init__(self, names: Callable[[], Mapping[str, tuple[str, ...]]]) -> None:
-        self._names, self._found = names, list[str]()
+        self._names, self._found = cache(names), list[str]()
         self._readline: Any = None
 
     def __enter__(self) -> None:

@@ -15,21 +15,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from reconciler.server.places import Place, is_served, place_of, repository_named
+from reconciler.base.errors import ReconcileError
+from reconciler.server.places import Place, place_of, repository_named
 
 _HANDED_ON: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGWINCH)
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
-DIED: Final = "the server ended while the command ran; it is safe to run the command again"
-
-
-class ServerDied(Exception):
-    """A server took the command and is gone."""
 
 
 def run_served(arguments: Sequence[str]) -> int | None:
-    """Run a command by the server of its repository; None where there is none for it. Raises ServerDied."""
-    if not is_served(arguments):
-        return None
+    """Run a command by the server of its repository; None where there is none for it. Raises
+    ReconcileError (U862) where the server took it and is gone."""
     connection = _connected(repository_named(arguments))
     if connection is None:
         return None
@@ -135,4 +130,4 @@ def _followed(connection: socket.socket, arguments: Sequence[str]) -> int | None
                 signal.signal(killer, signal.SIG_DFL)
             os.kill(os.getpid(), killer)
             signal.pause()
-    raise ServerDied(DIED)
+    raise ReconcileError("U862", "the server ended while the command ran", "run the command again: that is safe")

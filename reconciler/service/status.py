@@ -199,8 +199,10 @@ def _stream(program: Program, relation: Relation, placement: Placement | None) -
 
 
 def _furthest_behind(program: Program, stream: Stream, state: StreamState) -> str | None:
-    """What the watermark waits for: of several inputs the one with the least; of values with one of their own that one."""
-    clocks = {clock.assigned: clock for clock in stream.clocks}
+    """What the watermark waits for. Of several inputs that is the one whose own watermark is the least; of the values of
+    `per` likewise. None: nothing is behind."""
+    # An input that comes by several ways is held back by the longest.
+    clocks = {clock.assigned: clock for clock in sorted(stream.clocks, key=lambda clock: clock.delay)}
     name = None
     if len(clocks) > 1:
         marks = {key: state.greatest[key] - one.delay for key, one in clocks.items() if key in state.greatest}

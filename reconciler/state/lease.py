@@ -44,6 +44,7 @@ _POLL_SECONDS = 0.2
 _OF_THIS_HOST = ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid")
 
 _works_for: int | None = None
+"""The process in whose name this one writes, where it is not its own."""
 
 _SECONDS_VARIABLE = "RECONCILE_LEASE_SECONDS"
 """Another time to live, for tests of takeovers; it has no other use."""

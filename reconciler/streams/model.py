@@ -7,7 +7,7 @@
   more than so far behind the furthest one. Behind a stream that waits before it gives rows, it is less by that wait
   (`held_back`).
 - **Order.** Rows are taken by key in the order of steps; within a step in the order of event time, and rows of equal event
-  time in the order of all their values. So nothing depends on the order of files.
+  time in the order of all their values, what is deleted before what is inserted. So nothing depends on the order of files.
 
 The rules are the seed's ("Streaming stateful transformations"); docs/streams.md says which of them the seed leaves open, and
 what was chosen.

@@ -20,10 +20,11 @@ from reconciler.server.places import is_served, place_of, repository_named
 ROOT = Path(__file__).resolve().parents[2]
 _CLIENT = """
 import os, sys
-from reconciler.server.client import ServerDied, run_served
+from reconciler.base.errors import ReconcileError
+from reconciler.server.client import run_served
 try:
     code = run_served(sys.argv[1:])
-except ServerDied as died:
+except ReconcileError as died:
     print(died, file=sys.stderr)
     os._exit(77)
 if code is None:

@@ -42,7 +42,7 @@ _CLOSING_SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A way into a Spark that runs: its port on this machine, and what it was started with."""
+    """A way into a Spark that runs: its port on this machine, and what it was started with (`known_to_java`)."""
 
     port: int
     secret: str
@@ -84,7 +84,7 @@ def refuse(different: list[str]) -> None:
 def differing(offer: Offer, settings: Mapping[str, str], environment: Mapping[str, str]) -> list[str]:
     """The names of settings and variables in which a process differs from an offer."""
     names = sorted(name for name in {*offer.settings, *settings} if offer.settings.get(name) != settings.get(name))
-    theirs, ours = known_to_java(offer.environment), known_to_java(environment)
+    theirs, ours = offer.environment, known_to_java(environment)
     return names + sorted(name for name in {*theirs, *ours} if theirs.get(name) != ours.get(name))
 
 

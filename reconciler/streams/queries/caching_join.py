@@ -21,7 +21,7 @@ side as `__left_<column>` and `__right_<column>`, NULL in rows of the other.
 from typing import Final
 
 from reconciler.base.names import fold
-from reconciler.streams.model import CHANGE, Matches, OuterCachingJoin
+from reconciler.streams.model import Matches, OuterCachingJoin
 from reconciler.streams.queries import Input, LateQueries, Memory, Moment, StreamQueries
 from reconciler.streams.queries.parts import (
     EVENT_TIME,
@@ -36,7 +36,7 @@ from reconciler.streams.queries.parts import (
     micros,
     names_of,
     not_within,
-    ordering,
+    order_of,
     partition,
     query,
     quoted,
@@ -73,9 +73,7 @@ class _Side:
         self.event_time = by_column[quoted(source.event_time)]
 
     def order(self) -> list[str]:
-        """What orders rows of equal event time: see `order_of`."""
-        pairs = sorted(zip(self.kept, self.source.columns, strict=True), key=lambda one: fold(one[1][0]) != CHANGE)
-        return [ordering(kept, kind) for kept, (_, kind) in pairs]
+        return order_of(self.source, self.kept)
 
 
 class _Join:

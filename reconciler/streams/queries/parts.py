@@ -83,10 +83,11 @@ def micros(source: Input) -> str:
     return f"unix_micros({quoted(source.event_time)})"
 
 
-def order_of(source: Input) -> list[str]:
-    """What orders rows of equal event time. A row that is changed is deleted before it is inserted."""
-    changes_first = sorted(source.columns, key=lambda column: fold(column[0]) != CHANGE)
-    return [ordering(quoted(name), kind) for name, kind in changes_first]
+def order_of(source: Input, kept: Sequence[str] | None = None) -> list[str]:
+    """What orders rows of equal event time. A row that is changed is deleted before it is inserted. `kept`: how its columns
+    are called, where not as the input's."""
+    pairs = sorted(zip(kept or names_of(source), source.columns, strict=True), key=lambda one: fold(one[1][0]) != CHANGE)
+    return [ordering(name, kind) for name, (_, kind) in pairs]
 
 
 def ordering(expression: str, kind: str | None) -> str:
