@@ -15,7 +15,6 @@ the same settings, over a copy of the tables. All take turns, after a few rounds
 Results stand in bench/results/serving.json as well. A target that is missed is said, and is no error.
 """
 
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,8 +29,7 @@ from pyspark.sql import SparkSession
 
 from bench.plan import ROOT, Ratio
 from bench.small_steps import tell
-from bench.steps import write_pipeline, write_step
-from reconciler import Project
+from bench.steps import write_applied
 from reconciler.engine.spark.session import start, stop
 
 RESULTS: Final = ROOT / "bench" / "results" / "serving.json"
@@ -51,13 +49,7 @@ def main(runs: int, results: Path) -> None:
     """Take all of them in turns, show the ratios, write them as JSON."""
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch)
-        write_pipeline(root)
-        with Project.open(root) as project:
-            project.pipeline("site").apply()
-            for number in range(1, 4):
-                write_step(root, number)
-                project.pipeline("site").run_once()
-        shutil.copytree(root / ".reconcile" / "warehouse" / "site", root / "bare")
+        write_applied(root)
         _reconcile(root, "serve", "--background")
         session = start()
         try:

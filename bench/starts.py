@@ -15,7 +15,6 @@ Results stand in bench/results/starts.json as well. A target that is missed is s
 """
 
 import json
-import shutil
 import sys
 import tempfile
 from functools import partial
@@ -28,7 +27,7 @@ import click
 from bench.measure import Cost, measure
 from bench.plan import ROOT, Ratio
 from bench.small_steps import Steps, tell
-from bench.steps import write_pipeline, write_step
+from bench.steps import write_applied, write_pipeline, write_step
 from reconciler import Project
 
 RESULTS: Final = ROOT / "bench" / "results" / "starts.json"
@@ -76,15 +75,8 @@ def main(runs: int, results: Path) -> None:
 
 
 def _commands(root: Path, runs: int) -> tuple[dict[str, Any], list[Ratio]]:
-    write_pipeline(root)
-    with Project.open(root) as project:
-        project.pipeline("site").apply()
-        for number in range(1, 4):
-            write_step(root, number)
-            project.pipeline("site").run_once()
     # The bare scripts write into tables of their own.
-    shutil.copytree(root / ".reconcile" / "warehouse" / "site", root / "bare")
-    reconcile, bare = [str(Path(sys.executable).with_name("reconcile"))], str(root / "bare")
+    reconcile, bare = [str(Path(sys.executable).with_name("reconcile"))], str(write_applied(root))
     measured = {
         "query": [*reconcile, "query", "site", _SQL],
         "bare query": [sys.executable, "-c", _SESSION + _COLLECT, bare],

@@ -13,6 +13,7 @@ Results stand in bench/results/steps.json as well. A target that is missed is sa
 import gc
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -127,6 +128,17 @@ def write_pipeline(root: Path, program: str = PROGRAM, connectors: Collection[st
     for name in ("visits", "customers"):
         (root / "source" / name).mkdir(parents=True)
     subprocess.run(["git", "init", "-q", str(root)], check=True)
+
+
+def write_applied(root: Path) -> Path:
+    """The pipeline, applied, after three steps. The answer is a copy of its tables."""
+    write_pipeline(root)
+    with Project.open(root) as project:
+        project.pipeline("site").apply()
+        for number in range(1, 4):
+            write_step(root, number)
+            project.pipeline("site").run_once()
+    return Path(shutil.copytree(root / ".reconcile" / "warehouse" / "site", root / "bare"))
 
 
 def write_step(root: Path, number: int) -> None:

@@ -90,8 +90,12 @@ def stop_server(place: Place) -> str | None:
     if connection is None:
         return None
     with connection:
-        send(connection, {"stop": True})
-        answer = receive(connection) or {}
+        try:
+            send(connection, {"stop": True})
+            answer = receive(connection) or {}
+        except (OSError, ValueError):
+            # It ends just now by itself.
+            answer = {}
     with place.lock.open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
     return str(answer.get("stopped", "?"))
@@ -175,9 +179,10 @@ class Server:
         text = os.read(self._told, 4096).decode("utf-8", "replace")
         os.close(self._told)
         self._told = None
-        self._again = min(2 * self._again, _LONGEST_AGAIN_SECONDS) if text.strip() else _AGAIN_SECONDS
-        if text:
-            self._ready(text.strip())
+        # It says an empty line where all is well, and nothing where it ended before it could say anything.
+        why = text.strip() if text else "its process ended without a message"
+        self._again = min(2 * self._again, _LONGEST_AGAIN_SECONDS) if why else _AGAIN_SECONDS
+        self._ready(why)
 
     def _collect(self, wakened: int) -> None:
         if self._wait([wakened], 0):

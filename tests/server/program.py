@@ -81,19 +81,21 @@ def no_spark(wanted: Wanted, listener: socket.socket, alive: int, told: int) -> 
 
 
 def failing_spark(wanted: Wanted, listener: socket.socket, alive: int, told: int) -> None:
-    """Say that it can't start, and end."""
-    os.write(told, b"U801: no Java\n")
+    """Say that it can't start, or nothing, and end."""
+    if sys.argv[3] == "fails":
+        os.write(told, b"U801: no Java\n")
     os._exit(1)
 
 
 def main(root: str, _: str, idle: str | None = None) -> None:
-    """Serve, and say when it begins and ends. IDLE_SECONDS may be `fails`: then Spark does not start."""
+    """Serve, and say when it begins and ends. IDLE_SECONDS may be `fails` or `dies`: then Spark does not start."""
 
     def tell(text: str) -> None:
         print(text, flush=True)
 
-    wanted = Wanted({}, False, None if idle in (None, "fails") else float(idle or 0))
-    work: Any = failing_spark if idle == "fails" else no_spark
+    is_failing = idle in ("fails", "dies")
+    wanted = Wanted({}, False, None if idle is None or is_failing else float(idle))
+    work: Any = failing_spark if is_failing else no_spark
     try:
         with only_server(place_of(Path(root))):
             Server(place_of(Path(root)), wanted, run, tell, lambda why: tell(f"ready {why}"), work).serve()

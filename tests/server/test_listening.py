@@ -340,10 +340,11 @@ def test_an_idle_server_ends(tmp_path: Path) -> None:
     assert running.process.wait(20) == 0
 
 
-def test_a_spark_that_can_not_start_keeps_no_command_waiting(tmp_path: Path) -> None:
-    running = _started(tmp_path, "fails")
+@pytest.mark.parametrize(("how", "why"), [("fails", "U801: no Java"), ("dies", "its process ended without a message")])
+def test_a_spark_that_can_not_start_keeps_nobody_waiting(how: str, why: str, tmp_path: Path) -> None:
+    running = _started(tmp_path, how)
     assert running.process.stdout is not None
-    assert running.process.stdout.readline() == "ready U801: no Java\n"
+    assert running.process.stdout.readline() == f"ready {why}\n"
     for _ in range(2):
         done = running.command("ask")
         assert (done.returncode, done.stdout) == (0, "None\n")

@@ -114,8 +114,8 @@ class SpelledNames:
 @dataclass(frozen=True, slots=True)
 class Clock:
     """What moves a stream's watermark: the event time of a table's rows, as the stream of that key (`assigned`) gives it in
-    `column`. The watermark follows the greatest one by `delay` microseconds, in which is what streams between them
-    hold it back by. `table` is the key of the table. `idle_after`:
+    `column`. The watermark follows the greatest one by `delay` microseconds; that is the delay which the stream `assigned`
+    declares, and by how much streams on the way hold the watermark back. `table` is the key of the table. `idle_after`:
     so far it may be behind the furthest clock of a stream, in microseconds; None: however far. `per`: of each value of these
     columns the greatest event time counts, and of those the least (None: of all rows); a value is idle as a clock is."""
 
