@@ -127,9 +127,11 @@ def start(settings: Mapping[str, str] | None = None, needs_s3: bool = False, liv
         # The server's Spark lives long, whatever it is asked for.
         wanted = session_settings(settings or {}, place, java, lives_long=True)
         different = sharing.differing(offer, wanted, os.environ)
-        if not different:
-            return _share(offer, java, wanted)
-        sharing.refuse(different)
+        shared = None if different else _share(offer, java, wanted)
+        if shared is not None:
+            return shared
+        if different:
+            sharing.refuse(different)
     configuration = session_settings(settings or {}, place, java, lives_long)
     _prepare_environment(java, configuration)
     return _launch(configuration)
@@ -147,8 +149,8 @@ def start_shared(settings: Mapping[str, str] | None = None, needs_s3: bool = Fal
     return _launch({"spark.scheduler.mode": "FAIR", **wanted}), wanted
 
 
-def _share(offer: sharing.Offer, java: Java, configuration: Mapping[str, str]) -> SparkSession:
-    """A session of its own in the Spark of another process."""
+def _share(offer: sharing.Offer, java: Java, configuration: Mapping[str, str]) -> SparkSession | None:
+    """A session of its own in the Spark of another process. None: that Spark has ended since it was offered."""
     global _is_shared
     _prepare_environment(java, configuration)
     os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(offer.port), offer.secret
@@ -167,8 +169,9 @@ def _share(offer: sharing.Offer, java: Java, configuration: Mapping[str, str]) -
         )
         session = SparkSession(made, theirs.newSession())
         jvm.SparkSession.setDefaultSession(theirs)
-    except Exception as error:
-        raise EngineError("X702", f"the server's Spark can't be reached: {_first_line(error)}") from error
+    except JVM_GONE:
+        SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+        return None
     finally:
         del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
         if threading.current_thread() is threading.main_thread():
