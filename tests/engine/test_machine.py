@@ -23,12 +23,11 @@ from reconciler.engine.spark.installation import (
 )
 from reconciler.engine.spark.java import Java, find_java
 from reconciler.engine.spark.s3 import hadoop_settings
-from reconciler.engine.spark.session import (
-    LAUNCHER_OPTIONS,
+from reconciler.engine.spark.session import LAUNCHER_OPTIONS, _prepare_environment
+from reconciler.engine.spark.starting_settings import (
     LOCAL_LOG_STORE_SETTING,
     LOG_STORES,
     S3_LOG_STORE_SETTING,
-    _prepare_environment,
     session_settings,
     submitted_settings,
 )

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from reconciler.engine.resources import Resources, with_resources
-from reconciler.engine.spark.session import settings_of_start
+from reconciler.engine.spark.starting_settings import settings_of_start
 
 ASKED = Resources(workers=3, memory="4g", driver_memory="2g")
 

@@ -38,7 +38,8 @@ import os, sys
 from reconciler.engine.spark import sharing
 from reconciler.engine.spark.installation import installation
 from reconciler.engine.spark.java import find_java
-from reconciler.engine.spark.session import session_settings, start, stop
+from reconciler.engine.spark.session import start, stop
+from reconciler.engine.spark.starting_settings import session_settings
 
 wanted = session_settings({}, installation(), find_java(), lives_long=True)
 offer = sharing.Offer(int(sys.argv[1]), "none", wanted, sharing.known_to_java(os.environ))

@@ -9,7 +9,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from reconciler.engine.spark.session import LOG_STORES
+from reconciler.engine.spark.starting_settings import LOG_STORES
 from reconciler.project.manifest.known_spark_settings import is_neutral
 
 _DECIDING: Final = ("spark.sql.", "spark.databricks.", "spark.delta.", "spark.hadoop.")

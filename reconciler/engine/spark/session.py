@@ -1,21 +1,12 @@
 """Start Spark: one JVM and one session for the process, quiet, with Delta.
 
-`settings` are Spark's own (`spark.…`); what they say wins over the defaults here. `spark.master` chooses where the work is
-done (default `local[*]`); the same process drives a cluster unchanged:
+`settings` are Spark's own (`spark.…`); `starting_settings` says with which others it starts. `spark.master` chooses where
+the work is done (default `local[*]`); the same process drives a cluster unchanged:
 
-- local masters: everything binds to 127.0.0.1, the jars stand on the driver's class path with the class-data archive, and
-  Java starts with flags for small work (`SMALL_WORK_JAVA_OPTIONS`), or for long work when the process is to live long
-  (`lives_long`). A `spark.driver.extraJavaOptions` of your own replaces them (and the archive with them).
-- other masters: the jars go to driver and executors by `spark.jars`; network and Java flags are the cluster's.
 - under `spark-submit` (see `reconciler.job`) the JVM is there already, and what it was told on its command line wins over
   `settings`. Jars, memory and Java flags are then its business; that Delta is among the jars is checked.
 - beside a server (`reconciler.server`) the Spark that it keeps is used, where it is the one that would be started here
   (`sharing`).
-- whatever the master, S3 is reached as the environment's AWS_* variables say (see `s3`).
-- what commits to Delta tables, on a disk and on S3, is ours, unless the settings name another. With neither nothing starts,
-  since Delta's own ways may lose commits.
-
-Credentials are no part of the command line of Spark's process (`settings_of_start`).
 
 Nothing of the JVM's own output reaches stdout or stderr: it goes to a temporary file without a name, which is read only to
 explain why a JVM did not start, or to the file that $RECONCILE_SPARK_LOG names.
@@ -29,7 +20,7 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -37,17 +28,22 @@ from reconciler.base.errors import EngineError, SetUpMissing
 from reconciler.engine.resources import is_local
 from reconciler.engine.secrets import remember_credentials
 from reconciler.engine.spark import sharing
-from reconciler.engine.spark.installation import (
-    LAUNCHER_JAVA_OPTIONS,
-    LONG_WORK_JAVA_OPTIONS,
-    SMALL_WORK_JAVA_OPTIONS,
-    Installation,
-    installation,
-    spark_home,
-)
+from reconciler.engine.spark.installation import LAUNCHER_JAVA_OPTIONS, installation, spark_home
 from reconciler.engine.spark.java import Java, find_java
-from reconciler.engine.spark.s3 import hadoop_settings
-from reconciler.project.manifest.spark_values import is_plain, may_be_credential
+from reconciler.engine.spark.starting_settings import (
+    DEFAULT_MASTER,
+    EXTENSION,
+    JARS_OF_OTHERS,
+    LOCAL_LOG_STORE_SETTING,
+    LOG_STORES,
+    MASTER,
+    ONE_LOG_STORE,
+    S3_LOG_STORE_SETTING,
+    log_stores,
+    session_settings,
+    settings_of_start,
+    submitted_settings,
+)
 
 with warnings.catch_warnings():
     # pyspark warns of versions of packages that this project does not use through it.
@@ -67,42 +63,12 @@ logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL + 1)
 logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
 logging.getLogger().addFilter(lambda record: Path(record.pathname).parent.name != "py4j")
 
-_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
-_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
-_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-_EXTENSIONS = "spark.sql.extensions"
-_MASTER = "spark.master"
-_PAGE = "spark.ui.enabled"
-_DEFAULT_MASTER = "local[*]"
-_MOST_SMALL_PARTITIONS = 8
-_is_shared = False
-"""Whether the session of this process is in the Spark of another."""
 LAUNCHER_OPTIONS = "SPARK_LAUNCHER_OPTS"
 """The variable that gives Spark's launcher its options."""
-LOCAL_LOG_STORE_SETTING = "spark.delta.logStore.file.impl"
-S3_LOG_STORE_SETTING = "spark.delta.logStore.s3a.impl"
-LOG_STORES = {
-    LOCAL_LOG_STORE_SETTING: "reconciler.LocalConditionalLogStore",
-    S3_LOG_STORE_SETTING: "reconciler.S3ConditionalLogStore",
-}
-"""By setting, what commits to Delta tables on a disk and on S3."""
-
-# Names what commits everywhere. Delta refuses to work where it and another are there.
-_ONE_LOG_STORE = "spark.delta.logStore.class"
-_JARS_OF_OTHERS = frozenset({"spark.jars", "spark.jars.packages", "spark.driver.extraClassPath"})
-# Spark remembers its last jobs and queries for its web page, even when that is off; a run makes them without end.
-_WITHOUT_PAGE = {
-    _PAGE: "false",
-    "spark.ui.retainedJobs": "20",
-    "spark.ui.retainedStages": "20",
-    "spark.ui.retainedTasks": "200",
-    "spark.sql.ui.retainedExecutions": "10",
-    "spark.sql.ui.explainMode": "simple",
-}
 # Classes that load the native code of a codec: Snappy (Parquet files) and Zstandard (each shuffle).
 _CODECS = ("org.xerial.snappy.Snappy", "com.github.luben.zstd.Zstd")
-# What a JVM that runs already can't be told any more.
-_OF_THE_JVM = frozenset({"spark.driver.memory", "spark.driver.extraClassPath", _JAVA_OPTIONS, "spark.jars"})
+_is_shared = False
+"""Whether the session of this process is in the Spark of another."""
 
 
 def start(settings: Mapping[str, str] | None = None, needs_s3: bool = False, lives_long: bool = False) -> SparkSession:
@@ -120,7 +86,7 @@ def start(settings: Mapping[str, str] | None = None, needs_s3: bool = False, liv
     place = installation()
     place.require_jars()
     given = set(settings or {})
-    if needs_s3 and not (_JARS_OF_OTHERS & given and {S3_LOG_STORE_SETTING, _ONE_LOG_STORE} & given):
+    if needs_s3 and not (JARS_OF_OTHERS & given and {S3_LOG_STORE_SETTING, ONE_LOG_STORE} & given):
         place.require_s3()
     offer = sharing.offered()
     if offer is not None:
@@ -238,116 +204,13 @@ def _forget(context: Any) -> None:
     SparkSession._instantiatedSession = None
 
 
-_IN_UTC = {"spark.sql.session.timeZone": "UTC"}
-_FETCHED = ("spark.jars", "spark.files", "spark.archives", "spark.submit.pyFiles", "spark.jars.repositories")
-_FOR_CONTEXTS = ("spark.hadoop.", "spark.ssl.", "spark.executorEnv.", "spark.executor.")
-"""Settings that Spark's process has no use for before there is a context."""
-
-
-def session_settings(
-    settings: Mapping[str, str], place: Installation, java: Java, lives_long: bool = False
-) -> dict[str, str]:
-    """The whole configuration of a session: the defaults, then `settings` over them."""
-    given = {name: text for name, text in settings.items() if name.startswith("spark.")}
-    master = given.get(_MASTER, _DEFAULT_MASTER)
-    defaults = _defaults(master, given)
-    if is_local(master):
-        defaults |= _local_defaults(given, place, java, lives_long)
-    chosen = defaults | given | _IN_UTC
-    chosen[_EXTENSIONS] = _joined(",", _EXTENSION, given.get(_EXTENSIONS))
-    # What serves S3 is no part of the class-data archive, so its jars stand on no class path that has to agree with one.
-    jars = place.jars_for_s3
-    chosen |= _log_stores(given, LOG_STORES if jars else [LOCAL_LOG_STORE_SETTING])
-    if is_local(master):
-        chosen["spark.driver.extraClassPath"] = _joined(
-            os.pathsep, place.class_path, given.get("spark.driver.extraClassPath")
-        )
-    else:
-        jars = (*place.jars, *jars)
-    if jars:
-        chosen["spark.jars"] = _joined(",", ",".join(map(str, jars)), given.get("spark.jars"))
-    chosen[_JAVA_OPTIONS] = f"{_quiet_logging()} {chosen.get(_JAVA_OPTIONS, '')}".strip()
-    return chosen
-
-
-def submitted_settings(
-    settings: Mapping[str, str], told: Mapping[str, str], log_stores: Collection[str] = ()
-) -> dict[str, str]:
-    """The configuration under `spark-submit`, which was told some on its command line; `log_stores`: the settings of those
-    LOG_STORES that are among its jars."""
-    given = {name: text for name, text in settings.items() if name.startswith("spark.") and name not in _OF_THE_JVM}
-    master = told.get(_MASTER) or given.get(_MASTER, _DEFAULT_MASTER)
-    ours = _log_stores({**given, **told}, log_stores)
-    # Inputs and outputs read and write moments without a zone in UTC, whatever the session was told.
-    chosen = {**_defaults(master, {**given, **told}), **ours, **given, **told, **_IN_UTC}
-    chosen[_EXTENSIONS] = _joined(",", _joined(",", _EXTENSION, given.get(_EXTENSIONS)), told.get(_EXTENSIONS))
-    return chosen
-
-
-def _defaults(master: str, given: Mapping[str, str]) -> dict[str, str]:
-    settings: dict[str, str] = {
-        _MASTER: master,
-        "spark.app.name": "reconcile",
-        "spark.ui.showConsoleProgress": "false",
-        **_IN_UTC,
-        "spark.sql.catalogImplementation": "in-memory",
-        "spark.sql.catalog.spark_catalog": _CATALOG,
-        # Every call has a session of its own; none adds files or classes, so Spark need not isolate them.
-        "spark.sql.artifact.isolation.enabled": "false",
-        "spark.databricks.delta.snapshotPartitions": "1" if is_local(master) else "8",
-        # Spark would store the parts of VARIANTs as columns of their own, and make one type of the numbers in each: of 1 and
-        # 1.5 it makes decimals, and that is what is read.
-        "spark.sql.variant.writeShredding.enabled": "false",
-        # A step of a few relations has more than the 100 compiled queries that Spark would keep: the next one compiles them
-        # all again. Many more would only fill memory: Delta asks for each table version in a query of its own.
-        "spark.sql.codegen.cache.maxEntries": "400",
-        # Delta refuses to read what was replaced a week ago (delta.deletedFileRetentionDuration), be its files there or not.
-        # How long that is readable is the pipeline's to say.
-        "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
-    }
-    if given.get(_PAGE) != "true":
-        settings |= _WITHOUT_PAGE
-    return settings | hadoop_settings(os.environ)
-
-
-def _local_defaults(given: Mapping[str, str], place: Installation, java: Java, lives_long: bool) -> dict[str, str]:
-    partitions = max(2, min(_cores(given.get(_MASTER, _DEFAULT_MASTER)), _MOST_SMALL_PARTITIONS))
-    options = LONG_WORK_JAVA_OPTIONS if lives_long else SMALL_WORK_JAVA_OPTIONS
-    archive = place.archive(java)
-    if archive.is_file():
-        # An archive that does not fit is ignored by Java, which may say so: to the log file.
-        options += f' "-XX:SharedArchiveFile={archive}" -Xshare:auto'
-    return {
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "2g",
-        "spark.sql.shuffle.partitions": str(partitions),
-        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "reconcile-unused-warehouse"),
-        _JAVA_OPTIONS: options,
-    }
-
-
-def _cores(master: str) -> int:
-    threads = master.removeprefix("local").strip("[]").split(",")[0]
-    return int(threads) if threads.isdigit() else (os.cpu_count() or 1)
-
-
-def _quiet_logging() -> str:
-    return f'"-Dlog4j2.configurationFile={(Path(__file__).parent / "log4j2.properties").as_uri()}"'
-
-
-def _joined(separator: str, ours: str, theirs: str | None) -> str:
-    """Two lists one after the other, each part once."""
-    return separator.join(dict.fromkeys(part for part in f"{ours}{separator}{theirs or ''}".split(separator) if part))
-
-
 def _prepare_environment(java: Java, configuration: Mapping[str, str]) -> None:
     # pyspark takes these from the environment only.
     os.environ["JAVA_HOME"] = str(java.home)
     python = configuration.get("spark.pyspark.python")
     if python:
         os.environ["PYSPARK_PYTHON"] = python
-    if is_local(configuration[_MASTER]):
+    if is_local(configuration[MASTER]):
         os.environ["SPARK_HOME"] = str(spark_home())
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         os.environ.setdefault(LAUNCHER_OPTIONS, _launcher_options(installation().launcher_archive(java)))
@@ -363,7 +226,7 @@ def _launcher_options(archive: Path) -> str:
 
 def bare_java() -> Any:
     """A JVM with Spark's classes but without a session (py4j's view of it)."""
-    _prepare_environment(find_java(), {_MASTER: _DEFAULT_MASTER})
+    _prepare_environment(find_java(), {MASTER: DEFAULT_MASTER})
     return _gateway(SparkConf(loadDefaults=False)).jvm
 
 
@@ -372,19 +235,14 @@ def _is_submitted() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-def _log_stores(given: Collection[str], at_hand: Collection[str]) -> dict[str, str]:
-    """Of ours that are at hand, those in whose place nothing is named."""
-    return {name: LOG_STORES[name] for name in at_hand if not {name, _ONE_LOG_STORE} & set(given)}
-
-
 def _join(settings: Mapping[str, str], needs_s3: bool) -> SparkSession:
     gateway = SparkContext._gateway or _gateway(SparkConf(loadDefaults=False))
     told: dict[str, str] = dict(SparkConf(_jvm=gateway.jvm).getAll())
-    if not has_class(gateway, _EXTENSION):
+    if not has_class(gateway, EXTENSION):
         hint = 'add them: spark-submit --jars "$(reconcile setup --jars)" …'
         raise SetUpMissing("U803", "spark-submit was started without the jars for Delta", hint)
     at_hand = [name for name, store in LOG_STORES.items() if has_class(gateway, store)]
-    missing = set(_log_stores({*settings, *told}, LOG_STORES)) - set(at_hand)
+    missing = set(log_stores({*settings, *told}, LOG_STORES)) - set(at_hand)
     if needs_s3 and S3_LOG_STORE_SETTING in missing:
         hint = 'add it: spark-submit --jars "$(reconcile setup --jars --s3)" …'
         raise SetUpMissing("U807", "spark-submit was started without the jar that commits to S3 safely", hint)
@@ -407,20 +265,6 @@ def has_class(gateway: Any, name: str) -> bool:
 def _launch(configuration: Mapping[str, str]) -> SparkSession:
     conf = SparkConf(loadDefaults=False).setAll(list(settings_of_start(configuration).items()))
     return _session(configuration, SparkContext._gateway or _gateway(conf))
-
-
-def settings_of_start(configuration: Mapping[str, str]) -> dict[str, str]:
-    """What Spark's process is told on its command line, where whoever is on the machine reads it: all but credentials, and
-    what may be one. The context that is made in it gets everything. Where files are fetched from elsewhere before there is a
-    context, it takes all that they may need."""
-    fetched = ",".join(configuration.get(name, "") for name in _FETCHED).split(",")
-    if any("://" in one and not one.strip().startswith(("file:", "local:")) for one in fetched):
-        return dict(configuration)
-    return {
-        name: text
-        for name, text in configuration.items()
-        if is_plain(name, text) or not (may_be_credential(name) or name.startswith(_FOR_CONTEXTS))
-    }
 
 
 def _session(configuration: Mapping[str, str], gateway: Any) -> SparkSession:
