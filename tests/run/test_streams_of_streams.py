@@ -1,0 +1,89 @@
+"""Streams that read streams which wait before they give rows, on Spark: none of these rows is late for them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reconciler.engine.protocol import Engine
+from tests.cells import mostly_slow
+from tests.streams.pond import YAML, open_pond, put, rows, write_pond
+
+PROGRAM_OF_CALLS = """\
+CREATE TABLE readings (device STRING, at TIMESTAMP, temperature INT) WITH ('append_only' = 'true');
+CREATE TABLE calls (device STRING, called TIMESTAMP, agent STRING) WITH ('append_only' = 'true');
+"""
+STREAMS_OF_STREAMS = """\
+    - name: called
+      assign_timestamps_and_watermarks: {input: calls, event_time: called, delay: 0s}
+    - name: answered
+      outer_caching_join: {left: timed, right: called, keys: [device], expiry: 1h}
+    - name: by_hour
+      aggregate_over_window:
+        input: answered
+        keys: [device]
+        window: {tumbling: 1h}
+        aggregates: {rows_given: count(*), with_call: count(agent)}
+        trigger: window_close
+        allowed_lateness: {lateness}
+    - name: by_day
+      aggregate_over_window:
+        input: by_hour
+        keys: [device]
+        window: {tumbling: 1d}
+        aggregates: {hours: count(*)}
+"""
+
+
+@pytest.mark.parametrize("lateness", mostly_slow(["0s", "30m"], "30m"))
+def test_what_waits_before_it_gives_rows_holds_the_watermark_back(
+    lateness: str, tmp_path: Path, spark_engine: Engine
+) -> None:
+    calls = """\
+    - name: calls_made
+      table: calls
+      transport: {name: file_input, config: {path: calls}}
+      format: {name: json}
+"""
+    yaml = YAML.partition("    - name: hourly")[0].partition("    - name: told")
+    streams = "  streams:" + yaml[2].partition("  streams:")[2] + STREAMS_OF_STREAMS.replace("{lateness}", lateness)
+    write_pond(tmp_path, yaml[0] + calls + streams, PROGRAM_OF_CALLS)
+    (tmp_path / "calls").mkdir()
+    open_pond(tmp_path, spark_engine).apply()
+
+    def call(number: int, device: str, at: str) -> None:
+        row = {"device": device, "called": f"2026-01-{at}:00Z", "agent": "x"}
+        (tmp_path / f"calls/{number:03}.json").write_text(json.dumps(row) + "\n")
+
+    for number, (readings, calling) in enumerate(
+        [
+            ((("a", "10:05", 1), ("b", "10:20", 2)), ("a", "01T10:10")),
+            ((("a", "11:05", 3),), ("c", "01T11:20")),
+            ((("b", "11:40", 9),), ("b", "01T12:30")),
+            ((("a", "14:50", 7),), ("a", "01T15:00")),
+            ((("c", "23:59", 1),), ("c", "03T10:00")),
+        ]
+    ):
+        put(tmp_path, number, *readings)
+        call(number, *calling)
+        open_pond(tmp_path, spark_engine).run_once()
+    row = {"device": "c", "at": "2026-01-03T10:00:00Z", "temperature": 1}
+    (tmp_path / "source/100.json").write_text(json.dumps(row) + "\n")
+    open_pond(tmp_path, spark_engine).run_once()
+
+    # Rows that found nobody come an hour after the watermark has passed them, and are counted in their hours all the same.
+    hours = [(one[0], one[1].strftime("%d %H"), one[3], one[4]) for one in rows(tmp_path, "by_hour")]
+    assert hours == [
+        ("a", "01 10", 1, 1),
+        ("a", "01 11", 1, 1),
+        ("a", "01 15", 1, 1),
+        ("b", "01 10", 1, 0),
+        ("b", "01 12", 1, 1),
+        ("c", "01 11", 1, 1),
+        ("c", "01 23", 1, 0),
+    ]
+    assert [(one[0], one[3]) for one in rows(tmp_path, "by_day")] == [("a", 3), ("b", 2), ("c", 2)]
+    relations = {one.name: one.stream for one in open_pond(tmp_path, spark_engine).status().relations}
+    assert all(one is None or one.late == 0 for one in relations.values())
+    assert relations["answered"] is not None
+    assert relations["answered"].furthest_behind == "timed"
