@@ -38,6 +38,11 @@ def never(settings: JsonObject) -> bool:
     return False
 
 
+def always(settings: JsonObject) -> bool:
+    """For inputs whose records always say what happened."""
+    return True
+
+
 def always_ends(settings: JsonObject) -> bool | None:
     """For inputs that are read once."""
     return True

@@ -72,7 +72,7 @@ def local_file(path: Path) -> File | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise _can_not_be_read(error) from error
+        raise can_not_be_read(error) from error
     if not stat.S_ISREG(status.st_mode):
         return None
     return File(str(path), status.st_size, status.st_mtime_ns // 1_000_000)
@@ -163,14 +163,15 @@ def _walk(place: Path) -> Iterator[Path]:
     def refuse(error: OSError) -> None:
         # A folder that went meanwhile holds nothing any more.
         if not isinstance(error, FileNotFoundError):
-            raise _can_not_be_read(error) from error
+            raise can_not_be_read(error) from error
 
     for above, folders, names in os.walk(place, onerror=refuse):
         folders[:] = [name for name in folders if not is_hidden(name)]
         yield from (Path(above) / name for name in names if not is_hidden(name))
 
 
-def _can_not_be_read(error: OSError) -> EngineError:
+def can_not_be_read(error: OSError) -> EngineError:
+    """The error for what the system does not let us look at."""
     return EngineError("X710", f"{error.filename} can't be read: {error.strerror}", "fix or delete it")
 
 

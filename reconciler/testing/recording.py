@@ -20,6 +20,8 @@ from reconciler.base.names import fold
 from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
 from reconciler.engine.fields import missing_fields, no_common_field, under_source_names, unknown_fields
 from reconciler.engine.files import changed, files_of, local_file, local_listing, unread
+from reconciler.engine.http_ranges import as_files
+from reconciler.engine.http_ranges import unread as unread_requests
 from reconciler.engine.protocol import (
     CHANGE_COLUMN,
     Available,
@@ -104,6 +106,8 @@ class RecordingEngine:
         match settings["transport"]["name"]:
             case "file_input":
                 return unread(local_listing(Path(config["path"])), position, settings.get("max_batch_size"))
+            case "http_input":
+                return unread_requests(resolved(settings), position)
             case "delta_table_input" if position is not None:
                 return None
             case "delta_table_input":
@@ -133,10 +137,14 @@ class RecordingEngine:
                 shapes = _shapes(source.columns, as_read)
                 unknown, missing = unknown_fields(names, as_read, shapes), missing_fields(names, as_read, shapes)
                 return [fitting(Record(place, repr(row), (Change(row, unknown=unknown),)), target) for row in rows]
+            settings = resolved(ingestion.settings)
+            if settings["transport"]["name"] == "http_input":
+                of_files, settings = as_files(ingestion, settings)
+                wanted = of_files.range
             for file in files_of(wanted):
                 if local_file(Path(file.path)) != file:
                     raise changed(file)
-            format_ = resolved(ingestion.settings).get("format") or {}
+            format_ = settings.get("format") or {}
             paths = [file.path for file in files_of(wanted)]
             missing = missing_from(paths, format_, as_read)
             return [fitting(record, target) for record in read_records(paths, format_, as_read)]

@@ -17,7 +17,7 @@ from reconciler.engine.secrets import concealed, resolved, revealed
 from reconciler.engine.spark import writes
 from reconciler.engine.spark.commit_log import latest_version
 from reconciler.engine.spark.failures import translated
-from reconciler.engine.spark.ingest import datagen, delta_table, files, in_parts, kafka, postgres, rejects
+from reconciler.engine.spark.ingest import datagen, delta_table, files, http, in_parts, kafka, postgres, rejects
 from reconciler.engine.spark.ingest.changes import fitting
 from reconciler.engine.spark.ingest.in_parts import Mixed
 from reconciler.engine.spark.ingest.incoming import Incoming, for_columns
@@ -52,6 +52,7 @@ _TRANSPORTS = {
     "datagen": _Transport(datagen.discover, datagen.read),
     "delta_table_input": _Transport(delta_table.discover, delta_table.read),
     "file_input": _Transport(files.discover, files.read),
+    "http_input": _Transport(http.discover, http.read),
     "kafka_input": _Transport(kafka.discover, kafka.read, kafka.records_in_parts),
     "postgres_input": _Transport(postgres.discover, postgres.read),
 }
