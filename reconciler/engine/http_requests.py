@@ -4,14 +4,15 @@
   begin with 1, and only rise: what has a higher number came later.
 - `store` has the contents on the disk under another name first; then it links them to the next number, and has the folder on
   the disk as well. So a file with a number is always whole, and what was acknowledged outlasts a crash of the machine.
-- Numbers are given under a lock of the file `.last`, by threads and processes alike. The file holds the last number, so that
-  nobody lists a long folder for each request. It may be behind, since a process dies before it writes it, or the machine
-  before the disk has it. Then the number after it is taken: between it and the highest number no file is missing. For
-  that, whoever leaves numbers out writes the file first, and so does whoever removes files.
-- A number below the position of the input is never read. `.last` keeps numbers above all that were given; `least` does where
-  the folder was lost with it.
-- Files whose names begin with `.` are these two; what a process left that died is removed after an hour. Anything else in the
-  folder is ignored: nobody was told that it would be read, and an error would hold up requests whose senders were.
+- Numbers are given under a lock of the file `.last`, to threads and processes alike. The file has the last number, so that
+  nobody lists a long folder for each request. It may be behind: a process dies before it writes the file, or the machine
+  before the disk has it. Then the number after it is taken, and the folder is listed. For between the number in the file and
+  the highest one no request is missing: whoever leaves numbers out, or removes requests, has the file on the disk first.
+- A request whose number is below the position of the input is never read. So no number is given twice, though requests were
+  removed; and where the folder was lost, `least` keeps numbers above the position.
+- Names that begin with `.` are those of `.last` and of requests on their way. What a process left on the way that died is
+  removed after an hour. Anything else in the folder is ignored: nobody was told that it will be read, while an error would
+  hold up requests whose senders were.
 """
 
 import fcntl
@@ -49,9 +50,8 @@ def place_of(folder: Path, number: int) -> Path:
 
 
 def store(folder: Path, content: bytes, least: int = 1, boundary: Boundary = no_boundary) -> int:
-    """Store a request's lines for good: the number that it got, which is higher than all before it, and at least `least` (the
-    position of the input). Makes the folder where there is none. Raises OSError; then the request may be read all the same.
-    """
+    """Store a request's lines for good, and say its number: it is higher than all before it, and at least `least`, which is
+    the position of the input. Makes the folder where there is none. Raises OSError; the request may be read even so."""
     _make(folder)
     part = folder / f".{uuid.uuid4().hex}{_PART}"
     try:
@@ -67,18 +67,19 @@ def store(folder: Path, content: bytes, least: int = 1, boundary: Boundary = no_
 
 
 def numbers(folder: Path) -> list[int]:
-    """The numbers of the requests that stand in a folder, sorted; of those up to the last one, none that came is missing.
-    None where there is no folder. Raises OSError."""
+    """The numbers of the requests that stand in a folder, sorted. None is left out that came before the last of them. A
+    folder that does not exist has none. Raises OSError."""
     top = max(_listed(folder), default=0)
-    # Who lists a folder may miss what comes meanwhile, and see what comes after it. So it is listed anew for all that had
-    # come by then.
+    # Whoever lists a folder may miss what comes meanwhile, and see what comes even later. What had come by then, the second
+    # list has.
     return sorted(number for number in _listed(folder) if number <= top) if top else []
 
 
 def next_number(folder: Path) -> int:
-    """The least number that the next request may get. Raises OSError."""
+    """The least number that the next request can get. Raises OSError."""
     try:
         with (folder / _LAST).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH)
             last = _number(file.read(_DIGITS)) or 0
     except FileNotFoundError:
         last = 0

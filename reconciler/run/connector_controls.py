@@ -23,7 +23,7 @@ from reconciler.run.emitting import Place
 from reconciler.run.lagging import lagging_steps
 from reconciler.run.orchestration import find_connector
 from reconciler.run.recovering import program_in_force
-from reconciler.run.seeking import carry_out_seeks, require_place
+from reconciler.run.seeking import carry_out_seeks, require_place, settled_place
 from reconciler.run.skipping import WITHOUT, file_meant
 from reconciler.state.controls import read_controls, say_of_connector, seek_connector
 from reconciler.state.events import EventLog, Happened
@@ -88,6 +88,7 @@ def put_connector(
     """Have a connector go on from `to`. Raises NotFound (A506, A511) and ReconcileError (A512)."""
     stored, program = program_in_force(target, pipeline)
     found = find_connector(program, connector)
+    to = settled_place(found, to)
     require_place(found, to)
     seek_connector(target.registry, pipeline, found.qualified_name, to, by)
     if live_run(target.registry, pipeline) is not None:

@@ -5,6 +5,7 @@
 | `delta_table_input` that follows | a version, or `latest` | its position is that version |
 | `kafka_input` | `earliest`, `latest`, `{"offsets": […]}`, `{"timestamp": …}`: what `start_from` takes | its start |
 | `file_input` | `{"without": [path]}` (`connector skip --file`) | what it was, and it passes over these files |
+| `http_input` | the number of a request, `latest` | that number; of `latest`, the one that the next request gets |
 | any input | `earliest` | no position: it begins as it did at first, and reads again what it has read |
 | any output | `snapshot` | its sink is sent all that the view holds at the published step (`on_bootstrap: full`) |
 | any output | `latest` | its sink is sent what changes after the published step |
@@ -12,6 +13,8 @@
 The wish stands in the pipeline's controls until whoever holds the lease writes it into the head: a live run between two
 steps, or the command itself. All wishes are one commit of the head; one that was carried out, but not taken away before its
 process died, is known by its id and only taken away. The rows of an input's table stay as they are.
+
+Which request `latest` means is settled before the wish is written down: one that is acknowledged later is read.
 
 An output's sink may have got a part of what was pinned, or all of it, when the pin is dropped. That does no harm: the number
 of the dropped emission (its serial, under the output's own id) stays used. The head had it before the sink saw anything, so
@@ -43,6 +46,8 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.errors import ReconcileError
 from reconciler.connectors.transport import Direction
 from reconciler.engine.files import without_files
+from reconciler.engine.http_requests import next_number
+from reconciler.engine.secrets import resolved
 from reconciler.environment.locations import with_root, without_root
 from reconciler.environment.target import Target
 from reconciler.project.program.model import Connector, Program
@@ -74,6 +79,21 @@ def require_place(connector: Connector, to: Any) -> None:
         sought_position(connector, to)
 
 
+def settled_place(connector: Connector, to: Any) -> Any:
+    """The place that is meant by what a user says now: of an `http_input`, the number of a request. Raises ReconcileError
+    (A512)."""
+    is_number = isinstance(to, int) and not isinstance(to, bool) and to > 0
+    if connector.transport != "http_input" or not (is_number or to == LATEST):
+        return to
+    folder = Path(resolved(connector.settings)["transport"]["config"]["path"])
+    if not folder.is_dir():
+        raise _refusal(connector, to, f"earliest: there is no folder {folder} here")
+    newest = next_number(folder)
+    if to != LATEST and to > newest:
+        raise _refusal(connector, to, f"a number up to {newest}, which the next request gets")
+    return newest if to == LATEST else to
+
+
 def sought_place(connector: Connector, to: Any) -> Place:
     """Where an output goes on. Raises ReconcileError (A512)."""
     if to not in list(Place):
@@ -93,6 +113,10 @@ def sought_position(connector: Connector, to: Any, now: JsonObject | None = None
             return without_files(now, [str(path) for path in paths])
         case _, "earliest":
             return None
+        case "http_input", int() if not isinstance(to, bool) and to > 0:
+            return {"next": to}
+        case "http_input", _:
+            raise _refusal(connector, to, "the number of a request, latest, or earliest (to start over)")
         case "delta_table_input", _ if _config(connector).get("mode", "snapshot") == "snapshot":
             raise _refusal(connector, to, "earliest: it reads one version as a whole")
         case "delta_table_input", "latest":

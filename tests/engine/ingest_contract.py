@@ -1,7 +1,7 @@
 """What every engine promises of inputs: each record once, in what form it comes, and which column takes what of it.
 
 Part of contract.py. What is no row: dead_letter_contract.py; what is another value: fitting_contract.py; changes of rows:
-update_contract.py; what is late: late_contract.py.
+update_contract.py; what is late: late_contract.py; requests over HTTP: http_input_contract.py.
 """
 
 import json
@@ -20,6 +20,7 @@ from tests.cells import mostly_slow
 from tests.engine.asking import GRADES, Storage, change, ingest_files, json_files, write
 from tests.engine.dead_letter_contract import DeadLetterContract
 from tests.engine.fitting_contract import FittingContract
+from tests.engine.http_input_contract import HttpInputContract
 from tests.engine.late_contract import LateContract
 from tests.engine.update_contract import UpdateContract
 
@@ -27,7 +28,7 @@ NO_LINE_FEEDS = ("\u2028", "\u2029", "\u0085", "\x0b", "\x0c", "\x1c", "\x1d", "
 """Signs that end a line elsewhere."""
 
 
-class IngestContract(UpdateContract, DeadLetterContract, LateContract, FittingContract):
+class IngestContract(UpdateContract, DeadLetterContract, LateContract, FittingContract, HttpInputContract):
     """Inherit, and give the fixtures `engine` and `storage`."""
 
     def test_columns_that_rows_lack_get_their_defaults(
