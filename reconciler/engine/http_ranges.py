@@ -24,7 +24,7 @@ from reconciler.engine.files import File, can_not_be_read, local_file
 from reconciler.engine.http_requests import numbers, place_of
 from reconciler.engine.protocol import Available, Ingestion
 
-_MOST_REQUESTS: Final = 5_000
+MOST_REQUESTS: Final = 5_000
 """Of one step, unless its connector says otherwise."""
 _MOST_BYTES: Final = 64_000_000
 _FORMAT: Final = {"name": "json", "config": {"update_format": "insert_delete", "array": False}}
@@ -39,7 +39,7 @@ def unread(settings: JsonObject, position: JsonObject | None) -> Available | Non
     total = 0
     for number, file in _files(folder, new):
         total += file.size
-        if taken and (total > _MOST_BYTES or len(taken) == settings.get("max_batch_size", _MOST_REQUESTS)):
+        if taken and (total > _MOST_BYTES or len(taken) == settings.get("max_batch_size", MOST_REQUESTS)):
             break
         taken.append((number, file))
     if not taken:

@@ -18,7 +18,7 @@ from reconciler.engine.arrow.ingest.target_table import writable
 from reconciler.engine.arrow.ingest.values import NotSure
 from reconciler.engine.fetching import Fetch, not_fetched
 from reconciler.engine.fields import under_source_names
-from reconciler.engine.http_ranges import as_files
+from reconciler.engine.http_ranges import MOST_REQUESTS, as_files
 from reconciler.engine.protocol import Ingestion, Written
 from reconciler.engine.secrets import resolved, revealed
 
@@ -28,7 +28,7 @@ _Read = Callable[[Ingestion, JsonObject, Fetch], Incoming | None]
 _TRANSPORTS: Mapping[str, _Read] = {
     "delta_table_input": lambda ingestion, settings, fetch: delta_table.read(ingestion, settings),
     "file_input": lambda ingestion, settings, fetch: files.read(ingestion, settings),
-    "http_input": lambda ingestion, settings, fetch: files.read(*as_files(ingestion, settings)),
+    "http_input": lambda ingestion, settings, fetch: files.read(*as_files(ingestion, settings), most_files=MOST_REQUESTS),
     "kafka_input": kafka.read,
 }
 

@@ -19,17 +19,17 @@ from reconciler.engine.protocol import Ingestion
 
 MOST_BYTES: Final = 1_000_000
 """Of so many bytes Spark reads, parses and writes no slower."""
-_MOST_FILES: Final = 200
+MOST_FILES: Final = 200
 _PLAIN: Final = re.compile(r"(?:/[A-Za-z0-9][A-Za-z0-9_.=-]*)*/[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*")
 _NOT_COMPRESSED: Final = ("", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt", ".log")
 
 
-def read(ingestion: Ingestion, settings: JsonObject) -> Incoming:
-    """The rows of the range's files. Raises NotSure."""
+def read(ingestion: Ingestion, settings: JsonObject, most_files: int = MOST_FILES) -> Incoming:
+    """The rows of the range's files. Raises NotSure, also where there are more than `most_files`."""
     if set(settings["transport"]["config"]) != {"path"}:
         raise NotSure("options of a store")
     files = sorted(files_of(ingestion.range), key=lambda file: file.path)
-    if len(files) > _MOST_FILES or sum(file.size for file in files) > MOST_BYTES:
+    if len(files) > most_files or sum(file.size for file in files) > MOST_BYTES:
         raise NotSure("a large range")
     format_ = settings.get("format") or {}
     if not set(format_) <= {"name", "config"}:
