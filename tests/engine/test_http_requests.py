@@ -1,4 +1,4 @@
-"""Requests as their writer stores them: none that was acknowledged is lost, or is given another's number, whoever dies when."""
+"""Requests as their writer stores them: what was acknowledged is not lost, whoever dies and when."""
 
 import os
 import random
@@ -26,9 +26,13 @@ from reconciler.engine.http_requests import store
 
 folder, who, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 boundary = boundary_from_environment(os.environ)
+
+def one(n):
+    number = store(folder, f"{who} {n}".encode(), 1, boundary)
+    os.write(1, f"{number} {who} {n}\\n".encode())
+
 with ThreadPoolExecutor(2) as threads:
-    for number, text in threads.map(lambda n: (store(folder, b"%s %d" % (who.encode(), n), 1, boundary), n), range(count)):
-        print(number, who, text, flush=True)
+    list(threads.map(one, range(count)))
 """
 
 
@@ -164,13 +168,33 @@ def test_numbers_rise_whatever_happens(seed: int, tmp_path: Path, monkeypatch: p
             case 3:
                 read = numbers(tmp_path)
                 position = max(position, chance.choice(read) + 1 if read else 1)
-                remove_read(tmp_path, position)
+                remove_read(tmp_path, chance.randint(1, position))
             case _:
                 there = numbers(tmp_path)
                 number = store(tmp_path, b"x", chance.randint(1, position))
                 assert number > max(highest, *there, 0)
                 assert number >= position
                 highest = number
+
+
+def test_a_list_of_numbers_leaves_out_none_that_came_before_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where two requests come while a folder is listed: the list may have the second alone."""
+    look, looked = os.listdir, list[Path]()
+
+    def listed(folder: Path) -> list[str]:
+        looked.append(folder)
+        if len(looked) > 1:
+            store(tmp_path, b"later")
+        names = look(folder)
+        return [name for name in names if name != f"{2 * len(looked):020d}.jsonl"]
+
+    for _ in range(3):
+        store(tmp_path, b"x")
+    monkeypatch.setattr(http_requests.os, "listdir", listed)
+
+    assert numbers(tmp_path) == [1, 2, 3]
 
 
 def test_threads_share_a_folder(tmp_path: Path) -> None:
