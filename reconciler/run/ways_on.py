@@ -26,6 +26,8 @@ _OF_SOURCES: Final = {
     "X713": "correct the source, or give the column a default",
     "X714": "fix or delete the file",
 }
+_FOR_WHAT_IS_READ: Final = frozenset({*_OVER_ROWS, *_OF_SOURCES, "X724"})
+"""What does not come again where a part of what is read is left out."""
 
 
 def with_a_way_on(error: EngineError, pipeline: str, connector: str, ingest: Ingest | None) -> EngineError:
@@ -38,7 +40,8 @@ def with_a_way_on(error: EngineError, pipeline: str, connector: str, ingest: Ing
         mends = mends if error.code == "X710" else None
     elif not isinstance(error, IngestFailed):
         mends = mends or _OVER_ROWS.get(error.code)
-    ways = [one for one in (error.hint or mends, _without_file(error, pipeline, connector, ingest)) if one]
+    passing = _without_file(error, pipeline, connector, ingest) or _without_request(error, pipeline, connector, ingest)
+    ways = [one for one in (error.hint or mends, passing) if one]
     hint = "; ".join(ways) or None
     if hint == error.hint:
         return error
@@ -47,7 +50,7 @@ def with_a_way_on(error: EngineError, pipeline: str, connector: str, ingest: Ing
 
 def _without_file(error: EngineError, pipeline: str, connector: str, ingest: Ingest | None) -> str | None:
     files = [told_path(file) for file in ingest.files] if ingest is not None else []
-    if not files or error.code not in {*_OVER_ROWS, *_OF_SOURCES, "X724"}:
+    if not files or error.code not in _FOR_WHAT_IS_READ:
         return None
     # Spark knows a place on S3 under another scheme.
     named = [file for file in files if file.rpartition("://")[2] in error.message]
@@ -56,3 +59,15 @@ def _without_file(error: EngineError, pipeline: str, connector: str, ingest: Ing
         return f"it reads {which} together: max_batch_size: 1 shows which file causes it, and connector skip skips that file"
     file = max(named, key=len) if named else files[0]
     return f"or skip the file: reconcile connector skip {pipeline} {connector} --file {shlex.quote(file)}"
+
+
+def _without_request(error: EngineError, pipeline: str, connector: str, ingest: Ingest | None) -> str | None:
+    if ingest is None or "requests" not in ingest.range or error.code not in _FOR_WHAT_IS_READ:
+        return None
+    first, before = ingest.range["from"], ingest.range["before"]
+    if ingest.range["requests"] > 1:
+        return (
+            f"it reads the requests {first} to {before - 1} together: max_batch_size: 1 shows which one causes it, and "
+            "connector seek passes over that one"
+        )
+    return f"or pass over the request: reconcile connector seek {pipeline} {connector} --to {before}"

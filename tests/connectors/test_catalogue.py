@@ -9,6 +9,7 @@ from reconciler.base.places import OnePlace
 from reconciler.base.schema_files import schema, schema_names
 from reconciler.connectors.catalogue import (
     TRANSPORTS,
+    brings_deletes,
     canonical_settings,
     check_connector,
     ends,
@@ -19,6 +20,7 @@ from reconciler.connectors.transport import Direction
 
 DELTA = {"transport": {"name": "delta_table_input", "config": {"uri": "/in", "mode": "snapshot"}}}
 FILES = {"transport": {"name": "file_input", "config": {"path": "in"}}, "format": {"name": "csv"}}
+HTTP = {"transport": {"name": "http_input", "config": {"path": "/in"}}}
 KAFKA = {
     "transport": {"name": "kafka_input", "config": {"topic": "t", "bootstrap.servers": "h:9092"}},
     "format": {"name": "json"},
@@ -116,6 +118,7 @@ def test_a_default_written_out_and_another_spelling_are_no_change(
         (DELTA, _config(DELTA, aws_region="eu")),
         (FILES, _with(FILES, format={"name": "csv", "config": {"header": False}})),
         (FILES, _with(FILES, format={"name": "parquet"})),
+        (HTTP, _config(HTTP, path="/other")),
         (KAFKA, _config(KAFKA, start_from="latest")),
         (KAFKA, _config(KAFKA, start_from={"offsets": [0]})),
     ],
@@ -177,6 +180,8 @@ def test_secrets_are_found_by_schema_and_by_reference() -> None:
         (_with(FILES, format={"name": "avro"}), ["C410"]),
         (_with(FILES, format={"name": "avro", "config": {"x": 1}}), ["C410"]),
         (_with(FILES, format="json"), ["C405"]),
+        (_with(HTTP, format={"name": "json"}), ["C415"]),
+        *((_config(HTTP, path=path), ["C407"]) for path in ("in", "s3://lake/in", "file:///in", "${secret:IN}/x")),
     ],
 )
 def test_settings_of_any_shape_are_judged(settings: Any, codes: list[str]) -> None:
@@ -196,6 +201,20 @@ def test_references_to_secrets_are_no_secrets_in_clear_text() -> None:
     assert errors_among(problems) == ()
 
 
+@pytest.mark.parametrize(
+    ("settings", "brings"),
+    [
+        (HTTP, True),
+        (KAFKA, True),
+        (_with(KAFKA, format=RAW), False),
+        (FILES, False),
+        ({"transport": {"name": "datagen"}}, False),
+    ],
+)
+def test_whether_an_input_brings_deletes(settings: dict[str, Any], brings: bool) -> None:
+    assert brings_deletes(settings) is brings
+
+
 def _made_up(*plans: dict[str, Any]) -> dict[str, Any]:
     return {"transport": {"name": "datagen", "config": {"plan": list(plans)}}}
 
@@ -209,6 +228,7 @@ def _made_up(*plans: dict[str, Any]) -> dict[str, Any]:
         (_config(DELTA, mode="snapshot_and_follow", end_version=7), True),
         (_config(DELTA, mode="follow", end_version="${var:end}"), True),
         (KAFKA, False),
+        (HTTP, False),
         ({"transport": {"name": "postgres_input", "config": {"uri": "postgresql://h/d", "table": "t"}}}, True),
         (FILES, None),
         (_config(FILES, path="in/orders.csv"), None),

@@ -130,6 +130,7 @@ CONFIGS = {
     "delta_table_output": ("uri: '{}'", "writes to {}"),
     "file_input": ("path: '{}'", "reads {}"),
     "file_output": ("path: '{}'", "writes to {}"),
+    "http_input": ("path: '/{}'", "reads /{}"),
     "kafka_input": ("topic: 'x{}', bootstrap.servers: 'h:9092,g:9092'", "reads x{} at h:9092,g:9092"),
     "kafka_output": ("topic: 'x{}', bootstrap.servers: 'h:9092'", "writes to x{} at h:9092"),
     "postgres_input": ("uri: 'postgresql://bob@h/d', table: 'x{}'", "reads x{} at postgresql://***@h/d"),

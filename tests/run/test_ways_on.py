@@ -8,6 +8,8 @@ from reconciler.run.ways_on import with_a_way_on
 
 ONE = Ingest("tolls.csv", {"files": [{"path": "/lake/a b.csv", "size": 1, "modified": 1}]}, {})
 FOUR = Ingest("tolls.csv", {"files": [{"path": f"s3://lake/{n}.csv"} for n in range(4)]}, {})
+REQUEST = Ingest("tolls.http", {"from": 7, "before": 9, "requests": 1, "bytes": 5}, {"next": 9})
+REQUESTS = Ingest("tolls.http", {"from": 7, "before": 10, "requests": 3, "bytes": 5}, {"next": 10})
 OFFSETS = Ingest("tolls.csv", {"offsets": {"0": [1, 2]}}, {})
 SKIP = "reconcile connector skip fleet tolls.csv --file "
 
@@ -44,6 +46,13 @@ def test_of_several_files_the_one_that_is_named_is_skipped() -> None:
     assert hint(named, FOUR) == f"fix or delete the file; or skip the file: {SKIP}s3://lake/2.csv"
     unnamed = hint(EngineError("X708", "view v: no"), FOUR)
     assert "s3://lake/0.csv, s3://lake/1.csv, s3://lake/2.csv and 1 more together: max_batch_size: 1" in unnamed
+
+
+def test_requests_are_passed_over_by_their_numbers() -> None:
+    error = EngineError("X724", "too many records were rejected")
+    assert hint(error, REQUEST) == "or pass over the request: reconcile connector seek fleet tolls.csv --to 9"
+    assert hint(error, REQUESTS).startswith("it reads the requests 7 to 9 together: max_batch_size: 1 shows which one")
+    assert hint(EngineError("X711", "requests changed", "it goes on"), REQUEST) == "it goes on"
 
 
 def test_what_is_no_matter_of_rows_gets_no_such_hint() -> None:
