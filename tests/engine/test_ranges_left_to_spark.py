@@ -20,6 +20,9 @@ from reconciler.engine.arrow.ingest import ingest
 from reconciler.engine.arrow.ingest.files import MOST_BYTES
 from reconciler.engine.by_size import EngineBySize
 from reconciler.engine.files import local_listing, unread
+from reconciler.engine.http_ranges import MOST_REQUESTS
+from reconciler.engine.http_ranges import unread as unread_requests
+from reconciler.engine.http_requests import place_of
 from reconciler.engine.protocol import ColumnType, Ingestion, TableTarget, Transaction
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.asking import json_files
@@ -217,6 +220,22 @@ def test_a_table_with_a_key_is_kept_in_few_files(tmp_path: Path) -> None:
     table = DeltaTable(again.target.location)
     assert len(table.file_uris()) < 20
     assert table.to_pyarrow_table().num_rows == 29
+
+
+@pytest.mark.parametrize(("count", "padding", "is_read"), [(MOST_REQUESTS, 0, True), (5, 0, True), (5, MOST_BYTES, False)])
+def test_requests_are_read_here_as_many_as_a_step_takes(count: int, padding: int, is_read: bool, tmp_path: Path) -> None:
+    one, folder = ingestion(tmp_path, FITTING), tmp_path / "requests"
+    folder.mkdir()
+    for number in range(1, count + 1):
+        line = json.dumps({"insert": {"id": number, "name": "a"}})
+        place_of(folder, number).write_text(line + " " * (padding if number == 1 else 0))
+    settings = {"transport": {"name": "http_input", "config": {"path": str(folder)}}}
+    found = unread_requests(settings, None)
+    assert found is not None
+
+    written = ingest(replace(one, settings=settings, range=found.range))
+
+    assert (None if written is None else written.rows) == (count if is_read else None)
 
 
 class TestBySize:
