@@ -74,7 +74,7 @@ def _show(statuses: tuple[PipelineStatus, ...], form: str, *, named: bool) -> No
     if form == "json":
         show_json({"form": "reconciler/status/v1", "pipelines": [asdict(status) for status in statuses]})
     elif form == "prometheus":
-        from reconciler.cli.prometheus import prometheus_text
+        from reconciler.service.prometheus import prometheus_text
 
         say_painted(prometheus_text(statuses), end="")
     elif named:

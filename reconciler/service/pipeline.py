@@ -12,6 +12,7 @@ from reconciler.apply.giving_approval import record_approval
 from reconciler.apply.planning import plan_pipeline
 from reconciler.apply.promoting import all_staged, drop_staged, find_staged, plan_promotion, promote
 from reconciler.apply.refreshing import RefreshResult, refresh_version
+from reconciler.apply.removing import plan_removal, remove_pipeline
 from reconciler.apply.restore import Restored, WantedRestore, restore_checkpoint
 from reconciler.apply.rolling_back import plan_rollback, roll_back
 from reconciler.apply.staging import StageResult, stage_pipeline
@@ -92,6 +93,14 @@ class Pipeline:
     def apply(self) -> ApplyResult:
         """Apply the files. Raises ApprovalRequired or PlanRejected, with nothing touched."""
         return apply_pipeline(self.target, self.name, self._observer.session(self._engines.to_apply(self.name)))
+
+    def removal(self) -> PlannedChange | None:
+        """Removing all that is stored of the pipeline, whatever its files say, as a plan that can be looked at and carried
+        out. None: nothing is applied."""
+        planned = plan_removal(self.target, self.name)
+        if planned is None:
+            return None
+        return PlannedChange(self.target, planned, lambda: remove_pipeline(self.target, self.name, self._session()))
 
     def stage(self) -> StageResult:
         """Build new versions of views beside those that serve, without making them active. Raises ApprovalRequired or

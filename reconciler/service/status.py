@@ -10,11 +10,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from reconciler.apply.planning import plan_between
-from reconciler.apply.requiring_approval import require_approval
-from reconciler.apply.sizes import measure_hazards
 from reconciler.base.digest import JsonObject
-from reconciler.base.errors import ApprovalRequired, ManifestInvalid, PlanRejected, ReconcileError
+from reconciler.base.errors import ManifestInvalid, PlanRejected, ReconcileError
 from reconciler.base.moments import moment_of_microseconds, seconds_between, this_moment
 from reconciler.base.names import fold
 from reconciler.base.printing import printable
@@ -29,16 +26,16 @@ from reconciler.project.program.model import Connector, Program, Relation, Strea
 from reconciler.registry.model import Controls, Head, Lease
 from reconciler.registry.placements import Placement, StreamState
 from reconciler.run.orchestration import Activity, Decision, decide, has_ended
+from reconciler.service.pending import read_pending
+from reconciler.service.states import failed_command
 from reconciler.service.status_model import ConnectorStatus, PipelineStatus, RelationStatus, RunStatus, StreamStatus
 from reconciler.service.status_words import Seen, describe_state
 from reconciler.state.applied import AppliedState, read_applied
 from reconciler.state.controls import read_controls
-from reconciler.state.failed_commands import FailedCommand, died, told_failure
 from reconciler.state.lease import is_free, this_process
 from reconciler.state.lifecycle import Evidence, State, state_of
 from reconciler.state.staged import staged_names
 from reconciler.state.stopping import report_is_alive
-from reconciler.workspace.desired import read_desired
 from reconciler.workspace.pipelines import require_known
 
 _NO_TIME: Final = -(1 << 63)
@@ -60,7 +57,7 @@ def read_status(target: Target, pipeline: str, before: PipelineStatus | None = N
         pending, refusal, changes = _pending(target, pipeline, applied)
     controls, report = read_controls(target.registry, pipeline), target.registry.report(pipeline) or {}
     run = _run(target, report, lease, here) if "state" in report else None
-    failed = _failed_command(report, found.value if found is not None else None) if lease is None else None
+    failed = failed_command(report, found.value if found is not None else None) if lease is None else None
     seen = Evidence(
         command=lease.command if lease else None,
         told=State(report["state"]) if run is not None else None,
@@ -121,46 +118,22 @@ def _run(target: Target, report: JsonObject, lease: Lease | None, here: str) -> 
     )
 
 
-def _failed_command(report: JsonObject, lease: Lease | None) -> FailedCommand | None:
-    """The last command that failed; not a run that told of itself, be it that it lived then."""
-    if lease is not None and lease.command == "run" and lease.process == report.get("process"):
-        return told_failure(report)
-    return told_failure(report) or died(lease)
-
-
 def _pending(target: Target, pipeline: str, applied: AppliedState) -> tuple[str, str, JsonObject | None]:
     """The plan in a line, why it would be refused for want of an approval (empty: it would not), and what it changes."""
     try:
-        desired = read_desired(target, pipeline, applied.snapshot)
-        if desired is None and applied.snapshot is None:
-            return "no changes", "", None
-        plan = plan_between(target, pipeline, applied, desired)
-        summary = summarise(plan)
-        changes = None if plan.diff.is_empty else approval_diff(plan.diff)
+        pending = read_pending(target, pipeline, applied)
     except ManifestInvalid as error:
         return f"the files have {len(error.diagnostics)} error(s); run: reconcile validate", "", None
     except ReconcileError as error:
         return f"{error.code}: {error.message}", "", None
-    staged = applied.head.value.staged if applied.head is not None else None
-    if staged is not None and staged.plan_digest == plan.digest:
-        # It was approved when it was staged.
-        return summary, "", changes
-    try:
-        require_approval(target, plan, measure_hazards(target, plan, applied, desired))
-    except ApprovalRequired as error:
-        return summary, error.message, changes
-    except PlanRejected as error:
-        return (
-            f"{summary}; {'denied by policy.yaml' if error.code == 'A508' else 'rejected by bootstrap_policy'}",
-            "",
-            changes,
-        )
-    except ReconcileError as error:
-        # Nobody's approval counts as long as git can't tell who made the change; that keeps nobody from looking.
-        if error.code != "A583":
-            raise
-        return summary, error.message, changes
-    return summary, "", changes
+    if pending is None:
+        return "no changes", "", None
+    summary = summarise(pending.plan)
+    changes = None if pending.plan.diff.is_empty else approval_diff(pending.plan.diff)
+    if isinstance(pending.refusal, PlanRejected):
+        by = "denied by policy.yaml" if pending.refusal.code == "A508" else "rejected by bootstrap_policy"
+        return f"{summary}; {by}", "", changes
+    return summary, "" if pending.refusal is None else pending.refusal.message, changes
 
 
 def _relations(program: Program, head: Head) -> tuple[RelationStatus, ...]:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from reconciler.base.moments import moment_of_milliseconds, seconds_between
-from reconciler.cli.prometheus import prometheus_text
 from reconciler.engine.protocol import Built, Check, Emission, Emitted, Ingestion, ViewBuild, Written, unchecked
 from reconciler.run.freshness import LAST_STEPS, Freshness
+from reconciler.service.prometheus import prometheus_text
 from reconciler.state.step_history import ToldOfStep, rows_back
 from reconciler.testing.crashes import Crash, crash_at
 from reconciler.testing.recording import RecordingEngine

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from reconciler.base.boundaries import BEFORE, EFFECTED, INTENDED
-from reconciler.cli.prometheus import prometheus_text
 from reconciler.engine.by_size import EngineBySize
 from reconciler.registry.placements import Placement
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
+from reconciler.service.prometheus import prometheus_text
 from reconciler.testing.crashes import Crash, crash_at
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.cli.main import run
-from reconciler.cli.prometheus import METRICS
+from reconciler.service.prometheus import METRICS
 from reconciler.testing.crashes import Crash
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.faults import Fault, Faults, Style, run_with
@@ -94,7 +94,7 @@ def test_the_page_lists_the_metrics() -> None:
 
 
 def test_labels_are_escaped() -> None:
-    from reconciler.cli.prometheus import _labels
+    from reconciler.service.prometheus import _labels
 
     assert _labels({"reason": 'a "quoted"\n\\ thing'}) == r'{reason="a \"quoted\"\n\\ thing"}'
 
