@@ -63,6 +63,7 @@ _MANIFEST: Final = {
     "M190": "an expression of a stream is not one value",
     "M191": "a running aggregate that can't go on from what it had",
     "M192": "a row would be in too many windows",
+    "M193": "a LOCAL view can't be stored",
     "M150": "a rule names an unknown hazard",
     "M151": "a rule never decides anything",
     "M152": "a pattern that no pipeline's name can match",
@@ -344,6 +345,7 @@ _USAGE: Final[dict[str, str]] = {
     "U860": "a server can't listen",
     "U861": "a server serves the repository already",
     "U862": "the server ended while a command ran",
+    "U863": "the API can't listen",
 }
 
 _HAZARDS: Final = {

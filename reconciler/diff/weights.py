@@ -99,6 +99,7 @@ OF_PIPELINES: Final[Mapping[str, Weight]] = {
     "spec.views.*.protect": Weight.SAFEGUARD,
     "spec.views.*.retention.keep": Weight.SAFEGUARD,
     "spec.views.*.retention.versions": Weight.SAFEGUARD,
+    "spec.views.*.stored": Weight.MEANING,
     "spec.views.*.used_by": Weight.SAFEGUARD,
     "spec.views.*.version": Weight.VALUE,
     # A version that is kept up to date is a view of its own.

@@ -35,6 +35,7 @@ from reconciler.project.manifest.document import Document, read_document
 from reconciler.project.manifest.functions import read_functions
 from reconciler.project.manifest.sources import with_sources
 from reconciler.project.manifest.sql_files import read_sql_files
+from reconciler.project.manifest.stored_views import with_stored
 from reconciler.project.manifest.trades import trades_of
 from reconciler.sql.declared import SqlFile
 
@@ -171,13 +172,12 @@ def _assembled(
     given: _Given, value: Mapping[str, Any], document: Document, read: Sequence[SqlFile]
 ) -> tuple[Manifest, list[Diagnostic]]:
     tables = tuple(table for sql in read for table in sql.tables)
-    views = tuple(view for sql in read for view in sql.views)
+    views, found = with_stored((view for sql in read for view in sql.views), value, document)
     names = RelationNames(
         {fold(table.name): table.name for table in tables},
         {fold(view.name): view.name for view in views},
         {fold(name): name for name, _ in named_streams(value)},
     )
-    found: list[Diagnostic] = []
     in_sql = [connector for sql in read for connector in sql.connectors]
     written = WrittenConnectors(in_sql, given.files, part(value, "spec", "connectors"), document)
     connectors = read_connectors(written, given.variables, names, given.cache)
