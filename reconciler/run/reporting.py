@@ -3,11 +3,12 @@
 Only the run writes it, at most once a second and when its state changes, and only when something in it is new: an idle
 run writes nothing. What is in it: the run's process and state; of each connector what it does and why, rows in all and per
 second (over the last ten), the backlog by part of the input and since when it waits, how fresh it is, records rejected and
-deletes that found nothing, fields that no column takes and fields that were missing, the last failure; of the steps their
-number and their time by phase, how fresh they are, and what of the last one was written without Spark. Counts go on from
-the report of the run before: they are those of the connector's life, as long as it stays in the program. Whatever dies
-where, a report never says less of them than the one before: until the program is known, what that one says of connectors is
-told again; and nothing is told before that one was read. What a run that is killed published in its last second may not be
+deletes that found nothing, fields that no column takes and fields that were missing, the last failure, and of an output the
+last step that it was sent, which the head learns later; of the steps their number and their time by phase, how fresh they
+are, and what of the last one was written without Spark. Counts go on from the report of the run before: they are those of
+the connector's life, as long as it stays in the program. Whatever dies where, a report never says less of them than the one
+before: until the program is known, what that one says of connectors is told again; and nothing is told before that one was
+read. What a run that is killed published in its last second may not be
 counted. A report that can't be written stops nothing.
 """
 
@@ -63,6 +64,7 @@ class _Figures:
     freshness: float | None = None
     unknown: dict[str, int] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
+    sent_step: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +229,7 @@ class Reporter:
         """What an output was sent after the last step was published."""
         self._last_phases["emit"] = self._last_phases.get("emit", 0.0) + result.seconds
         self._add({"emit": result.seconds})
+        self._of(fold(result.connector)).sent_step = result.step
         if result.without_spark:
             self._without_spark.add(result.connector)
 
@@ -266,6 +269,8 @@ class Reporter:
             figures.error = figures.error or before.get("last_error")
             if figures.freshness is None:
                 figures.freshness = before.get("freshness")
+            if figures.sent_step is None:
+                figures.sent_step = before.get("sent_step")
             for field_, rows in (before.get("unknown_fields") or {}).items():
                 figures.unknown[str(field_)] = figures.unknown.get(str(field_), 0) + int(rows)
             figures.missing |= set(before.get("missing_fields") or ())
@@ -331,6 +336,7 @@ class Reporter:
             "missing_fields": sorted(figures.missing),
             "last_error": figures.error,
             "retry_at": figures.retry_at,
+            "sent_step": figures.sent_step,
         }
 
     def _rate(self, figures: _Figures, now: float) -> float:

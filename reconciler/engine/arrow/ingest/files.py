@@ -20,7 +20,7 @@ from reconciler.engine.protocol import Ingestion
 MOST_BYTES: Final = 1_000_000
 """Of so many bytes Spark reads, parses and writes no slower."""
 MOST_FILES: Final = 200
-_PLAIN: Final = re.compile(r"(?:/[A-Za-z0-9][A-Za-z0-9_.=-]*)*/[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*")
+_PLAIN: Final = re.compile(r"(?:/\.?[A-Za-z0-9][A-Za-z0-9_.=-]*)*/[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*")
 _NOT_COMPRESSED: Final = ("", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt", ".log")
 
 
