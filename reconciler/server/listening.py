@@ -4,6 +4,7 @@
 - It never reads what is sent and never waits for anybody, so no caller can hold up another.
 - Spark's process is started with it, and again when it ended. While there is none, the server turns away who asks for it,
   and commands start a Spark of their own.
+- So is the process of the service over HTTP, where one is wanted (`Http`). It asks for work as any client does.
 - It ends when it is told to (SIGTERM, Ctrl-C, `stop`), when nobody asked anything for a time, and when its sources changed
   (a guard looks before each command). What is being carried out is finished first; a second signal does not wait for it.
 """
@@ -47,6 +48,15 @@ class Wanted:
 
 SparkWork = Callable[[Wanted, socket.socket, int, int], None]
 """What the process of Spark does: with connections from a socket, until a file ends; another hears one line of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Http:
+    """The service over HTTP: the socket that it listens at, and what its process does with it. The process ends on
+    SIGTERM."""
+
+    listener: socket.socket
+    work: Callable[[socket.socket], None]
 
 
 def work_of_spark(wanted: Wanted, listener: socket.socket, alive: int, told: int) -> NoReturn:
@@ -103,10 +113,17 @@ def stop_server(place: Place) -> str | None:
 
 class Server:
     """See the module. `run` runs a command; `tell` hears what becomes of the server, `ready` that Spark is there, or why
-    not; `spark` is what Spark's process does."""
+    not; `spark` is what Spark's process does, `http` the service over HTTP."""
 
     def __init__(
-        self, place: Place, wanted: Wanted, run: Run, tell: Tell, ready: Tell, spark: SparkWork = work_of_spark
+        self,
+        place: Place,
+        wanted: Wanted,
+        run: Run,
+        tell: Tell,
+        ready: Tell,
+        spark: SparkWork = work_of_spark,
+        http: Http | None = None,
     ) -> None:
         self._place, self._wanted = place, wanted
         self._tell, self._ready, self._work_of_spark = tell, ready, spark
@@ -117,6 +134,9 @@ class Server:
         self._spark_began = 0.0
         self._again = _AGAIN_SECONDS
         self._told: int | None = None
+        self._http = http
+        self._http_process: int | None = None
+        self._http_began = -_AGAIN_SECONDS
         self._stops = 0
         self._used = time.monotonic()
 
@@ -135,8 +155,11 @@ class Server:
             signal.signal(signal.SIGCHLD, lambda number, frame: None)
             self._start_spark(spark, alive)
             while not self._stops and not self._is_idle():
+                self._start_http()
                 self._turn(commands, spark, alive, wakened)
             self._tell("ending" + (f" after {len(self._guards)} command(s)" if self._guards else ""))
+            # It asks for the end of what it runs, over the socket for commands.
+            self._end_http(wakened)
         while self._guards and self._stops < 2:
             self._wait([wakened], None)
             self._collect(wakened)
@@ -153,7 +176,8 @@ class Server:
         return idle is not None and not self._guards and time.monotonic() - self._used >= idle
 
     def _turn(self, commands: socket.socket, spark: socket.socket, alive: int, wakened: int) -> None:
-        waits = [5.0 if self._spark is None else 60.0]
+        has_all = self._spark is not None and (self._http is None or self._http_process is not None)
+        waits = [60.0 if has_all else 5.0]
         if self._wanted.idle_seconds is not None:
             waits.append(max(0.0, self._used + self._wanted.idle_seconds - time.monotonic()) + 0.01)
         watched = [commands, wakened, *([self._told] if self._told is not None else [])]
@@ -196,6 +220,8 @@ class Server:
                 return
             if pid == self._spark:
                 self._spark = None
+            if pid == self._http_process:
+                self._http_process = None
             if pid in self._guards:
                 self._guards.discard(pid)
                 self._used = time.monotonic()
@@ -207,7 +233,7 @@ class Server:
             _on_its_own()
             # What keeps Spark's process alive stays open.
             commands, spark, alive, _, wakened, waking = self._own
-            _close(commands, spark, alive, wakened, waking, self._told)
+            _close(commands, spark, alive, wakened, waking, self._told, self._listener_of_http())
             guard(connection, self._served)
         connection.close()
         self._guards.add(pid)
@@ -219,13 +245,43 @@ class Server:
         if pid == 0:
             _on_its_own()
             commands, _, _, needed, wakened, waking = self._own
-            _close(commands, needed, wakened, waking, told)
+            _close(commands, needed, wakened, waking, told, self._listener_of_http())
             try:
                 self._work_of_spark(self._wanted, listener, alive, telling)
             finally:
                 os._exit(1)
         os.close(telling)
         self._spark, self._told = pid, told
+
+    def _listener_of_http(self) -> socket.socket | None:
+        return self._http.listener if self._http is not None else None
+
+    def _start_http(self) -> None:
+        """Start the process of the service over HTTP, if it is wanted and is not there."""
+        waits = self._http_began + _AGAIN_SECONDS - time.monotonic()
+        if self._http is None or self._http_process is not None or waits > 0:
+            return
+        self._http_began = time.monotonic()
+        pid = os.fork()
+        if pid == 0:
+            _on_its_own()
+            commands, spark, alive, needed, wakened, waking = self._own
+            _close(commands, spark, alive, needed, wakened, waking, self._told)
+            try:
+                self._http.work(self._http.listener)
+            finally:
+                os._exit(1)
+        self._http_process = pid
+
+    def _end_http(self, wakened: int) -> None:
+        """Have the service over HTTP end what it runs, and wait until it has ended; a second signal does not wait."""
+        if self._http_process is not None:
+            os.kill(self._http_process, signal.SIGTERM)
+        while self._http_process is not None:
+            self._wait([wakened], None)
+            self._collect(wakened)
+            if self._stops > 1 and self._http_process is not None:
+                os.kill(self._http_process, signal.SIGKILL)
 
 
 def _on_its_own() -> None:
