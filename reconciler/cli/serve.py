@@ -2,21 +2,24 @@
 
 import importlib
 import pkgutil
+import socket
 from collections.abc import Callable
 
 import click
 
 import reconciler
-from reconciler.base.errors import EXIT_DONE
+from reconciler.base.errors import EXIT_DONE, ReconcileError
 from reconciler.cli.options import target_of, target_options
 from reconciler.cli.output import note, say
+from reconciler.environment.target import Target
 from reconciler.server.background import start_in_background
-from reconciler.server.listening import Server, Taken, Wanted, only_server, stop_server
+from reconciler.server.listening import Http, Server, Taken, Wanted, only_server, stop_server
 from reconciler.server.places import Place, place_of
 from reconciler.service.engines import shared_spark
 
 _NO_COMMANDS = ("reconciler.testing", "reconciler.job")
 _LIBRARIES = (
+    "anyio._backends._asyncio",
     "deltalake",
     "git",
     "jsonschema",
@@ -25,6 +28,9 @@ _LIBRARIES = (
     "pyarrow.parquet",
     "pyspark.testing",
     "sqlglot",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.auto",
+    "uvicorn.protocols.http.auto",
 )
 """What commands import when they first need it."""
 _IDLE_MINUTES = 60.0
@@ -41,13 +47,30 @@ _IDLE_MINUTES = 60.0
     metavar="MINUTES",
     help=f"End after this time without a command. [{_IDLE_MINUTES:.0f} with --background, else never]",
 )
-def command(repo: str, environment: str | None, background: bool, stopping: bool, idle_minutes: float | None) -> int:
-    """Keep one Spark warm for this repository.
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="Where the API listens on this machine; 0: any free port. [8080, or the next that is free]",
+)
+@click.option("--no-api", is_flag=True, help="Serve commands only.")
+@click.option("--flat-diff", is_flag=True, help="Tell a plan that awaits approval as clients before 0.322 read it.")
+def command(
+    repo: str,
+    environment: str | None,
+    background: bool,
+    stopping: bool,
+    idle_minutes: float | None,
+    port: int | None,
+    no_api: bool,
+    flat_diff: bool,
+) -> int:
+    """Keep one Spark warm for this repository, and run its pipelines for whoever asks over HTTP.
 
     While it does, `query`, `execute`, `apply`, `run --once`, `promote`, `rollback`, `prune`, `versions diff --data` and
     `checkpoint restore` use it: the same commands with the same results, without the wait for Spark.
 
-    Only you can reach it, on this machine. RECONCILE_OWN_SPARK=1 has a command start a Spark of its own.
+    Only this machine can reach it. RECONCILE_OWN_SPARK=1 has a command start a Spark of its own.
 
     Example: reconcile serve --background
     """
@@ -60,35 +83,62 @@ def command(repo: str, environment: str | None, background: bool, stopping: bool
     settings, needs_s3 = shared_spark(target)
     minutes = idle_minutes if idle_minutes is not None or not background else _IDLE_MINUTES
     wanted = Wanted(settings, needs_s3, None if minutes is None else minutes * 60)
+    http = None if no_api else _http(target, place, port, flat_diff)
+    where = "" if http is None else f"; API at {_address(http)}"
     if background:
-        return _in_background(place, wanted)
+        return _in_background(place, wanted, http, where)
     with only_server(place):
-        ready = f"ready, for {target.root}; commands of this repository use it. Ctrl-C ends it"
-        _serve(place, wanted, lambda why: note(_no_spark(why) if why else ready))
+        ready = f"ready, for {target.root}; commands of this repository use it{where}. Ctrl-C ends it"
+        _serve(place, wanted, http, lambda why: note(_no_spark(why) if why else ready))
     return EXIT_DONE
 
 
-def _serve(place: Place, wanted: Wanted, ready: Callable[[str], None]) -> None:
+def _http(target: Target, place: Place, port: int | None, flat_diff: bool) -> Http:
+    """The service over HTTP. Raises ReconcileError (U863) where it can't listen."""
+    from reconciler.rest.serving import listener_at, serve_http
+
+    try:
+        listener = listener_at(port)
+    except OSError as error:
+        raise ReconcileError(
+            "U863", f"the API can't listen at port {port}: {error.strerror}", "give another --port"
+        ) from None
+
+    def work(listener: socket.socket) -> None:
+        serve_http(target, place, listener, nests=not flat_diff)
+
+    return Http(listener, work)
+
+
+def _address(http: Http) -> str:
+    return f"http://localhost:{http.listener.getsockname()[1]}"
+
+
+def _serve(place: Place, wanted: Wanted, http: Http | None, ready: Callable[[str], None]) -> None:
     from reconciler.cli.main import run_alone
+    from reconciler.rest.work import WORK, carry_out
+
+    def run(arguments: list[str]) -> int:
+        return carry_out(arguments) if arguments[:1] == [WORK] else run_alone(arguments)
 
     load_commands()
-    Server(place, wanted, run_alone, note, ready).serve()
+    Server(place, wanted, run, note, ready, http=http).serve()
 
 
-def _in_background(place: Place, wanted: Wanted) -> int:
+def _in_background(place: Place, wanted: Wanted, http: Http | None, where: str) -> int:
     def serve(ready: Callable[[str], None]) -> None:
         def told(why: str) -> None:
             note(_no_spark(why) if why else "ready")
             ready(why)
 
-        _serve(place, wanted, told)
+        _serve(place, wanted, http, told)
 
     try:
         process, why = start_in_background(place, serve)
     except Taken as taken:
         say(taken.message)
         return EXIT_DONE
-    say(f"ready: process {process}; `reconcile serve --stop` ends it")
+    say(f"ready: process {process}{where}; `reconcile serve --stop` ends it")
     if why:
         note(_no_spark(why))
     return EXIT_DONE

@@ -17,6 +17,7 @@ from reconciler.registry.intents import intent_from_json, intent_to_json
 from reconciler.registry.model import (
     Aliases,
     Controls,
+    Deployment,
     Head,
     Journal,
     Lease,
@@ -36,6 +37,7 @@ DOCUMENTS: Final[Mapping[type, str]] = {
     Aliases: "aliases",
     Readers: "readers",
     Reached: "reached",
+    Deployment: "deployment",
 }
 """The documents beside the head, and the names of their folders."""
 
@@ -45,6 +47,7 @@ _DAMAGED: Final[Mapping[type, str]] = {
     Aliases: "the aliases in {} are damaged",
     Readers: "the readers in {} are damaged",
     Reached: "the last checked commit in {} is damaged",
+    Deployment: "what was asked of the service in {} is damaged",
 }
 # What every version has written into heads.
 _ALWAYS: Final = frozenset({"pipeline", "epoch", "applied", "published", "positions", "intent", "journal", "last_step"})

@@ -7,6 +7,7 @@
     _registry/<pipeline>/aliases              one document, compare-and-set
     _registry/<pipeline>/readers              one document, compare-and-set
     _registry/<pipeline>/reached              one document, compare-and-set
+    _registry/<pipeline>/deployment           one document, compare-and-set
     _registry/<pipeline>/report               one document, written by whoever runs the pipeline
     _registry/<pipeline>/snapshots/<record>   the definitions of one applied program, immutable
     _registry/<pipeline>/{applies,journal,approvals,audit,steps,events,checkpoints,versions,activations,prunes}

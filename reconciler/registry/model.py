@@ -352,6 +352,22 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True)
+class Deployment:
+    """What was asked of the service for a pipeline, and stands until something else is asked: `desired` is what it is to be
+    (`stopped`, `running`, `paused`), since when, by whom; `incarnation` names this start of it. `awaits`: the digest of the
+    plan that waits for an approval before it goes on. `policy` is what the start said of changes. `error` is why the service
+    gave up (`{"error_code", "message", "details"}`), until somebody dismisses it."""
+
+    desired: str = "stopped"
+    since: str = ""
+    by: str = ""
+    incarnation: str = ""
+    awaits: str = ""
+    policy: str = ""
+    error: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Lease:
     """Who writes a pipeline. Times are UTC, ISO 8601. `process` is the holder's process and its start, to tell whether
     it lives when asked on the same host. `handover_to` is set by one who asks a live `run` to let go."""

@@ -73,7 +73,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Repository]:
     environment = {name: text for name, text in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
     repository = _Repository(root, environment | {"PYTHONPATH": str(_ROOT), "XDG_STATE_HOME": str(root / "state")})
     started = repository.reconcile("serve", "--background")
-    assert re.fullmatch(r"ready: process \d+; `reconcile serve --stop` ends it\n", started.stdout), started.stderr
+    assert re.fullmatch(
+        r"ready: process \d+; API at http://localhost:\d+; `reconcile serve --stop` ends it\n", started.stdout
+    ), started.stderr
     yield repository
     stopped = repository.reconcile("serve", "--stop")
     assert re.fullmatch(r"process \d+ has ended\n", stopped.stdout)

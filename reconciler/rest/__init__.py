@@ -1,0 +1,19 @@
+"""The service over HTTP: the API under /v0, which Feldera's Python client speaks.
+
+    client ──HTTP──► service ──socket──► server ──fork──► a process that applies and runs a pipeline, or queries
+                       │
+                       └── files of the repository (pipelines that are made here), registry (what was asked for)
+
+- `descriptions`: pipelines that are made here, as files of the repository.
+- `compilation`: what the files mean, in the client's form; `column_types` has its types.
+- `deployments`: what is wished of a pipeline, and the process that carries it out; `states` says where it stands.
+- `work`: what the processes do that the server forks for the service.
+- `answers`: the rows of a query in each form.
+- `requests`: rows that come over HTTP; `changes`: rows that changed, for whoever listens.
+- `statistics`: figures of pipelines and connectors.
+- `errors`: what the client is told of an error.
+- `pages`: one module for each kind of request; `application` puts them together, `serving` listens.
+
+The process has no Spark, and carries nothing out that takes long. It can be killed at any moment: what was wished
+stands in the registry, and is taken up again by the next one.
+"""

@@ -1,0 +1,139 @@
+"""What changed in a table or view, step by step, for whoever listens.
+
+Each published step gives the rows that came and went in it, in chunks, and then its number (`processed_steps`). A step is
+the difference of two versions of the relation, which Delta keeps: so a listener who is slow misses nothing, and no step
+waits for him. While nothing happens an empty chunk comes every few seconds. The stream ends when the pipeline stops.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Final
+
+from reconciler.base.errors import NotFound
+from reconciler.base.names import fold
+from reconciler.delta.opening import join_location
+from reconciler.engine.arrow.emit.changes import Changes, changes
+from reconciler.engine.protocol import Emission, StoredSource, Transaction
+from reconciler.project.program.model import Program
+from reconciler.registry.placements import Placement
+from reconciler.rest.answers import row_text
+from reconciler.rest.errors import Refused
+from reconciler.rest.shared import Service
+from reconciler.state.step_history import read_step
+
+_POLL_SECONDS: Final = 0.1
+_IDLE_SECONDS: Final = 3.0
+_ROWS: Final = 1_000
+_TOO_MANY: Final = "a step changed more rows of {} than are sent over HTTP: attach an output connector, or query the view"
+
+
+class Follower:
+    """One who listens to a relation."""
+
+    def __init__(self, service: Service, pipeline: str, key: str, name: str) -> None:
+        self._service, self._pipeline, self._key, self._name = service, pipeline, key, name
+        self._registry = service.target.registry
+        self._number = 0
+        head = self._registry.head(pipeline)
+        assert head is not None
+        assert head.value.published is not None
+        self._step = head.value.published.step
+        self._at = head.value.published.relations.get(key)
+
+    def first(self, *, with_snapshot: bool) -> list[bytes]:
+        """The chunks that come at once: all rows, if they are asked for."""
+        found = [*self._chunks(None, self._at, snapshot=True)] if with_snapshot and self._at is not None else []
+        return [*found, self._chunk("")]
+
+    def next(self) -> list[bytes] | None:
+        """The chunks of the steps since the last look; None: the pipeline has stopped."""
+        stored = self._registry.head(self._pipeline)
+        published = stored.value.published if stored is not None else None
+        if stored is None or published is None:
+            return None
+        found: list[bytes] = []
+        for step in range(self._step + 1, published.step + 1):
+            try:
+                at = read_step(self._registry, stored.value, step).relations.get(self._key)
+            except NotFound:
+                # One that was withdrawn.
+                continue
+            if at != self._at and at is not None:
+                found += self._chunks(self._at, at, snapshot=False)
+            found.append(self._chunk(f',"processed_steps":{step}'))
+            self._step, self._at = step, at
+        if not found and self._service.deployments.is_stopped(self._pipeline):
+            return None
+        return found
+
+    def idle(self) -> bytes:
+        """An empty chunk."""
+        return self._chunk("")
+
+    def _chunks(self, before: Placement | None, after: Placement, *, snapshot: bool) -> Iterator[bytes]:
+        found = changes(self._emission(before, after))
+        if found is None:
+            raise Refused(500, "TooManyChanges", _TOO_MANY.format(self._name))
+        lines = [*_rows(found)]
+        for begin in range(0, len(lines), _ROWS):
+            part = ",".join(lines[begin : begin + _ROWS])
+            yield self._chunk(f',"json_data":[{part}]', snapshot=snapshot)
+
+    def _emission(self, before: Placement | None, after: Placement) -> Emission:
+        def source(at: Placement) -> StoredSource:
+            return StoredSource(self._name, join_location(self._service.target.warehouse, at.location), at.version)
+
+        former = None if before is None else source(before)
+        return Emission(self._name, self._name, {}, former, source(after), False, 0, Transaction("", 0))
+
+    def _chunk(self, more: str, *, snapshot: bool = False) -> bytes:
+        text = f'{{"sequence_number":{self._number},"snapshot":{"true" if snapshot else "false"}{more}}}\r\n'
+        self._number += 1
+        return text.encode()
+
+
+def follow(service: Service, pipeline: str, program: Program, name: str, *, with_snapshot: bool) -> AsyncIterator[bytes]:
+    """The chunks, from now on. Raises Refused for a relation that can't be followed."""
+    key = fold(name.strip('"'))
+    relation = program.relation(key)
+    if relation is None:
+        raise Refused(404, "UnknownOutputStream", f"pipeline {pipeline} has no table or view {name!r}")
+    if not relation.is_stored:
+        message = f"view {relation.name} is not stored, so nobody knows what changed in it: CREATE MATERIALIZED VIEW"
+        raise Refused(400, "NotMaterialized", message)
+    follower = Follower(service, pipeline, key, relation.name)
+    return _followed(follower, follower.first(with_snapshot=with_snapshot))
+
+
+async def _followed(follower: Follower, first: list[bytes]) -> AsyncIterator[bytes]:
+    for chunk in first:
+        yield chunk
+    told = time.monotonic()
+    while True:
+        found = await asyncio.to_thread(follower.next)
+        if found is None:
+            return
+        for chunk in found:
+            yield chunk
+        if found:
+            told = time.monotonic()
+        elif time.monotonic() - told > _IDLE_SECONDS:
+            yield follower.idle()
+            told = time.monotonic()
+        await asyncio.sleep(_POLL_SECONDS)
+
+
+def _rows(found: Changes) -> Iterator[str]:
+    """The rows that went, then those that came."""
+    names = list(found.coming.column_names)
+    for row, copies in zip(_values(found.going), found.copies, strict=True):
+        for _ in range(copies):
+            yield f'{{"delete":{row_text(names, row)}}}'
+    for row in _values(found.coming):
+        yield f'{{"insert":{row_text(names, row)}}}'
+
+
+def _values(table: Any) -> Iterator[tuple[Any, ...]]:
+    columns = [column.to_pylist() for column in table.columns]
+    return zip(*columns, strict=True)

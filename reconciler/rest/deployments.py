@@ -1,0 +1,360 @@
+"""What is wished of pipelines, and the processes that carry it out.
+
+- A wish (`registry.model.Deployment`) is written down before anything is done for it. A service that is killed leaves
+  wishes, and the next one takes up what is to run (`take_up`).
+- A pipeline that is to run has one process of the server's, which applies what the files say and then runs
+  (`work.WORK`). That is begun only when apply would not refuse the plan; else the pipeline awaits approval, of that plan and
+  no other, and nothing is touched.
+- Who starts with `allow` agrees to the plan of that moment, as if he approved it. Of files that are git's he can't: their
+  policy decides.
+- When the process ends by itself with an error, the wish becomes to be stopped, and the error stays until it is dismissed.
+- One pipeline's wishes are changed one after the other.
+"""
+
+import json
+import os
+import threading
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from reconciler.apply.giving_approval import give_approval
+from reconciler.base.boundaries import Boundary, no_boundary
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import PlanRejected, ReconcileError
+from reconciler.base.moments import this_moment
+from reconciler.diff.model import approval_diff
+from reconciler.environment.target import Target
+from reconciler.plan.model import Plan
+from reconciler.registry.changing import change_document
+from reconciler.registry.model import Deployment
+from reconciler.rest.descriptions import HTTP_CONNECTOR, read_description
+from reconciler.rest.errors import Refused, Told, told_of
+from reconciler.rest.work import WORK, told_in
+from reconciler.server.asking import Working, ask
+from reconciler.server.places import Place
+from reconciler.service.pending import Pending, read_pending
+from reconciler.service.states import Standing, read_standing
+from reconciler.state.controls import pause, resume
+from reconciler.state.lifecycle import State
+from reconciler.state.stopping import live_run, stop_run
+from reconciler.workspace.pipelines import known_pipelines
+
+STOPPED: Final = "stopped"
+RUNNING: Final = "running"
+PAUSED: Final = "paused"
+_CONNECTORS: Final = "_connectors"
+_POLL_SECONDS: Final = 0.05
+_DYING_SECONDS: Final = 30.0
+"""So long a run may take to end that the service before left."""
+
+
+class Deployments:
+    """See the module. `logs` is the folder for what the processes say."""
+
+    def __init__(self, target: Target, place: Place, logs: Path, boundary: Boundary = no_boundary) -> None:
+        self._target, self._place, self._logs, self._boundary = target, place, logs, boundary
+        self._locks: defaultdict[str, threading.RLock] = defaultdict(threading.RLock)
+        self._workers: dict[str, Working] = {}
+        self._clearing: dict[str, Working] = {}
+        self._awaited: dict[str, tuple[str, JsonObject]] = {}
+        self._reached: dict[str, str] = {}
+        self._is_ending = False
+
+    def lock(self, pipeline: str) -> threading.RLock:
+        """Held by whoever changes what is wished of a pipeline, or its files."""
+        return self._locks[pipeline]
+
+    def wish(self, pipeline: str) -> Deployment:
+        """What is wished of a pipeline; of one of which nobody wished anything, that it is stopped."""
+        found = self._target.registry.document(pipeline, Deployment)
+        return Deployment() if found is None else found.value
+
+    def is_worked_on(self, pipeline: str) -> bool:
+        """Whether a process of this service applies or runs the pipeline."""
+        return pipeline in self._workers
+
+    def is_clearing(self, pipeline: str) -> bool:
+        """Whether what is stored of the pipeline is being removed."""
+        return pipeline in self._clearing
+
+    def status(self, pipeline: str, wish: Deployment, standing: Standing) -> str:
+        """`deployment_status`, by the names that the client knows. A run that lets somebody else have the lease for a moment
+        runs all the while."""
+        state = standing.state
+        if wish.awaits:
+            return "AwaitingApproval"
+        is_worked_on = self.is_worked_on(pipeline)
+        if wish.desired == STOPPED and is_worked_on:
+            return "Stopping"
+        if state in (State.STOPPED, State.FAILED, State.AWAITING_APPROVAL):
+            return "Initializing" if is_worked_on else "Stopped"
+        if state in (State.RUNNING, State.PAUSED):
+            self._reached[pipeline] = wish.incarnation
+        if standing.is_between_steps and self._reached.get(pipeline) == wish.incarnation:
+            return wish.desired.capitalize()
+        return state.value
+
+    def log_of(self, pipeline: str) -> Path:
+        """What the processes of a pipeline said."""
+        return self._logs / f"{pipeline}.log"
+
+    def is_stopped(self, pipeline: str) -> bool:
+        """Whether nothing runs, and nothing is to."""
+        return (
+            self.wish(pipeline).desired == STOPPED
+            and not self.is_worked_on(pipeline)
+            and live_run(self._target.registry, pipeline) is None
+        )
+
+    def require_stopped(self, pipeline: str, what: str) -> None:
+        """Raises Refused unless the pipeline is stopped."""
+        if not self.is_stopped(pipeline):
+            raise Refused(400, "UpdateRestrictedToStopped", f"{what} requires that pipeline {pipeline} is stopped")
+        if self.is_clearing(pipeline):
+            raise Refused(400, "CannotStartWhileClearingStorage", f"the storage of pipeline {pipeline} is being cleared")
+
+    def start(self, pipeline: str, initial: str, policy: str, by: str, *, dismisses: bool = False) -> None:
+        """Have a pipeline run, or be paused. Raises Refused, and ReconcileError as planning does."""
+        with self.lock(pipeline):
+            wish = self.wish(pipeline)
+            if wish.desired == initial and (self.is_worked_on(pipeline) or wish.awaits):
+                return
+            self.require_stopped(pipeline, "a start")
+            if wish.error is not None and not dismisses:
+                message = f"pipeline {pipeline} has an error that was not dismissed: {wish.error['message']}"
+                raise Refused(400, "CannotStartWithUndismissedError", message)
+            new = Deployment(initial, this_moment(), by, str(uuid.uuid4()), policy=policy)
+            self._go_on(pipeline, new, self._agreed(pipeline, new))
+
+    def approve(self, pipeline: str, by: str) -> None:
+        """Approve the plan that a pipeline waits with. Raises Refused, and ReconcileError where the approval would not
+        count."""
+        with self.lock(pipeline):
+            wish = self.wish(pipeline)
+            if not wish.awaits:
+                raise Refused(400, "IllegalPipelineAction", f"pipeline {pipeline} does not await approval")
+            pending = self._pending(pipeline)
+            if pending is not None and pending.refusal is not None:
+                if pending.plan.digest != wish.awaits:
+                    self._await(pipeline, wish, pending.plan)
+                    message = (
+                        f"the plan of pipeline {pipeline} changed since it was shown: look at it again, and approve that"
+                    )
+                    raise Refused(409, "PlanChanged", message)
+                give_approval(self._target, pending.plan, by, "approved through the API")
+                pending = self._pending(pipeline)
+            self._go_on(pipeline, wish, pending)
+
+    def pause(self, pipeline: str, by: str) -> None:
+        """Have a pipeline that runs take no input."""
+        with self.lock(pipeline):
+            self._require_started(pipeline)
+            pause(self._target.registry, pipeline, by)
+            self._change(pipeline, lambda now: replace(now, desired=PAUSED))
+
+    def resume(self, pipeline: str, by: str) -> None:
+        """Have a pipeline that is paused take input again."""
+        with self.lock(pipeline):
+            self._require_started(pipeline)
+            resume(self._target.registry, pipeline, by)
+            self._change(pipeline, lambda now: replace(now, desired=RUNNING))
+
+    def stop(self, pipeline: str, by: str, *, force: bool) -> None:
+        """Have a pipeline stop: after its step and with a checkpoint, or at once. It has not stopped yet when this returns.
+        What waits for an approval is touched by nothing, and waits no more."""
+        with self.lock(pipeline):
+            self._change(pipeline, lambda now: replace(now, desired=STOPPED, awaits="", since=this_moment(), by=by))
+            working = self._workers.get(pipeline)
+            is_live = live_run(self._target.registry, pipeline) is not None
+            if working is not None and not force:
+                working.ask_to_end()
+            elif is_live:
+                self._in_background(self._stop_run, pipeline, by, force)
+            elif working is not None:
+                working.kill()
+
+    def dismiss_error(self, pipeline: str) -> None:
+        """Take the error away."""
+        with self.lock(pipeline):
+            self._change(pipeline, lambda now: replace(now, error=None))
+
+    def clear(self, pipeline: str, by: str) -> None:
+        """Remove all that is stored of a pipeline. It is not gone yet when this returns."""
+        with self.lock(pipeline):
+            if self.is_clearing(pipeline):
+                return
+            self.require_stopped(pipeline, "clearing storage")
+            if not read_standing(self._target, pipeline).is_applied:
+                return
+            self._clearing[pipeline] = working = self._work("clear", pipeline, by=by)
+            self._in_background(self._see_through_clearing, pipeline, working)
+
+    def forget(self, pipeline: str) -> None:
+        """Wish nothing any more of a pipeline that is deleted."""
+        self._change(pipeline, lambda now: Deployment())
+        self.log_of(pipeline).unlink(missing_ok=True)
+
+    def awaited_diff(self, pipeline: str, wish: Deployment) -> JsonObject | None:
+        """The seed's diff object of the plan that waits for an approval."""
+        if not wish.awaits:
+            return None
+        known = self._awaited.get(pipeline)
+        if known is None or known[0] != wish.awaits:
+            pending = self._pending(pipeline)
+            if pending is None:
+                return None
+            known = self._awaited[pipeline] = wish.awaits, shown_diff(pending.plan)
+        return known[1]
+
+    def take_up(self) -> None:
+        """Go on with what was wished before this service was started."""
+        for pipeline in known_pipelines(self._target):
+            with self.lock(pipeline):
+                if self.wish(pipeline).desired != STOPPED:
+                    self._in_background(self._take_up, pipeline)
+
+    def end(self) -> None:
+        """End what runs, and wait for it; what is wished stays."""
+        self._is_ending = True
+        for working in list(self._workers.values()):
+            working.ask_to_end()
+        while self._workers or self._clearing:
+            time.sleep(_POLL_SECONDS)
+
+    def _take_up(self, pipeline: str) -> None:
+        """Go on with one pipeline, when what the service before left running has ended."""
+        ends_by = time.monotonic() + _DYING_SECONDS
+        while live_run(self._target.registry, pipeline) is not None and time.monotonic() < ends_by:
+            time.sleep(_POLL_SECONDS)
+        with self.lock(pipeline):
+            wish = self.wish(pipeline)
+            is_live = live_run(self._target.registry, pipeline) is not None
+            if wish.desired == STOPPED or wish.awaits or is_live or self.is_worked_on(pipeline):
+                return
+            try:
+                self._go_on(pipeline, wish, self._pending(pipeline))
+            except (Refused, ReconcileError) as error:
+                self._give_up(pipeline, error.told if isinstance(error, Refused) else told_of(error))
+
+    def _pending(self, pipeline: str) -> Pending | None:
+        return read_pending(self._target, pipeline)
+
+    def _agreed(self, pipeline: str, wish: Deployment) -> Pending | None:
+        """What waits to be applied, with the consent that the start itself is."""
+        pending = self._pending(pipeline)
+        if pending is None or pending.refusal is None or isinstance(pending.refusal, PlanRejected):
+            return pending
+        if wish.policy == "allow" and read_description(self._target, pipeline) is not None:
+            give_approval(self._target, pending.plan, wish.by, "started with bootstrap_policy=allow")
+            return self._pending(pipeline)
+        return pending
+
+    def _go_on(self, pipeline: str, wish: Deployment, pending: Pending | None) -> None:
+        """Begin what is wished, if the plan may be carried out; else await approval, or give up."""
+        if pending is not None and wish.policy == "reject" and not pending.plan.is_first and not pending.plan.diff.is_empty:
+            message = f"pipeline {pipeline} was changed, and it was started with bootstrap_policy=reject"
+            self._give_up(pipeline, Told(400, "BootstrapRejected", message))
+            return
+        match pending:
+            case Pending(refusal=PlanRejected() as refusal):
+                self._give_up(pipeline, Told(400, "BootstrapRejected", told_of(refusal).message))
+                return
+            case Pending(plan=plan, refusal=ReconcileError()):
+                self._await(pipeline, wish, plan)
+                return
+        (pause if wish.desired == PAUSED else resume)(self._target.registry, pipeline, wish.by)
+        self._change(pipeline, lambda now: replace(wish, awaits="", error=None))
+        self._boundary("deployment:recorded")
+        self._workers[pipeline] = working = self._work("deploy", pipeline, tells=True)
+        self._in_background(self._see_through, pipeline, working, wish.incarnation)
+
+    def _await(self, pipeline: str, wish: Deployment, plan: Plan) -> None:
+        self._awaited[pipeline] = plan.digest, shown_diff(plan)
+        self._change(pipeline, lambda now: replace(wish, awaits=plan.digest, error=None))
+
+    def _give_up(self, pipeline: str, told: Told) -> None:
+        self._change(
+            pipeline, lambda now: replace(now, desired=STOPPED, awaits="", error=told.to_json(), since=this_moment())
+        )
+
+    def _change(self, pipeline: str, change: Callable[[Deployment], Deployment]) -> None:
+        def changed(before: Deployment | None) -> Deployment | None:
+            after = change(before or Deployment())
+            return None if after == before else after
+
+        change_document(self._target.registry, pipeline, Deployment, changed)
+
+    def _require_started(self, pipeline: str) -> None:
+        if self.is_stopped(pipeline):
+            raise Refused(400, "IllegalPipelineAction", f"pipeline {pipeline} is stopped: start it first")
+
+    def _work(self, what: str, pipeline: str, **more: Any) -> Working:
+        """Begin a process, whose words go to the pipeline's log."""
+        self._logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        asked = {"root": str(self._target.root), "environment": self._target.environment.name, "pipeline": pipeline, **more}
+        output = os.open(self.log_of(pipeline), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        told = os.open(self._errors_of(pipeline), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            return ask(self._place, self._target.root, [WORK, what, json.dumps(asked)], output, told)
+        finally:
+            os.close(output)
+            os.close(told)
+
+    def _errors_of(self, pipeline: str) -> Path:
+        return self._logs / f"{pipeline}.errors"
+
+    def _told_by(self, pipeline: str, code: int | None) -> Told:
+        """Why a process ended that should not have."""
+        text = self._errors_of(pipeline).read_text(encoding="utf-8", errors="replace")
+        told = told_in(text.rstrip("\n").rpartition("\n")[2])
+        if told is not None:
+            return told
+        how = "was killed" if code is None or code > 128 else f"ended with code {code}"
+        return Told(
+            500, "ProcessEnded", f"the process of pipeline {pipeline} {how}; starting it again finishes what it began"
+        )
+
+    def _see_through(self, pipeline: str, working: Working, incarnation: str) -> None:
+        code = working.wait()
+        working.close()
+        with self.lock(pipeline):
+            self._workers.pop(pipeline, None)
+            wish = self.wish(pipeline)
+            if self._is_ending or wish.desired == STOPPED or wish.incarnation != incarnation:
+                return
+            if code == 0:
+                # Somebody stopped the run by other means.
+                self._change(pipeline, lambda now: replace(now, desired=STOPPED, since=this_moment()))
+            else:
+                self._give_up(pipeline, self._told_by(pipeline, code))
+
+    def _see_through_clearing(self, pipeline: str, working: Working) -> None:
+        code = working.wait()
+        working.close()
+        with self.lock(pipeline):
+            self._clearing.pop(pipeline, None)
+            if code != 0 and not self._is_ending:
+                self._give_up(pipeline, self._told_by(pipeline, code))
+
+    def _stop_run(self, pipeline: str, by: str, force: bool) -> None:
+        try:
+            stop_run(self._target, pipeline, by, force=force)
+        except ReconcileError as error:
+            self._give_up(pipeline, told_of(error))
+
+    def _in_background(self, work: Callable[..., None], *arguments: Any) -> None:
+        threading.Thread(target=work, args=arguments, daemon=True).start()
+
+
+def shown_diff(plan: Plan) -> JsonObject:
+    """The seed's diff object of a plan, without the connectors by which rows come over HTTP: nobody declared those."""
+    own = f".{HTTP_CONNECTOR}"
+    return {
+        name: [one for one in found if not one.endswith(own)] if name.endswith(_CONNECTORS) else found
+        for name, found in approval_diff(plan.diff).items()
+    }

@@ -1,0 +1,206 @@
+"""Pipelines that are made through the API, as files of the repository.
+
+    pipelines/<name>/api.json        what the client sent, whole; it comes first, all else is written from it
+    pipelines/<name>/pipeline.yaml   the same for reconciler
+    pipelines/<name>/program.sql     the program as it was sent
+
+So such a pipeline is one as any: the command line plans, applies and shows it, and whoever commits its files takes it over
+for git. From then on the API leaves the files alone, as it does with all that stand at the commit that is checked out, and
+with those that have no api.json. Where the environment has a branch, only what is merged is applied, and no pipeline is made
+here.
+
+Whoever dies between two files is overtaken by the next look: `complete` writes what does not say what api.json says.
+"""
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from reconciler.base.declarations import ViewKind
+from reconciler.base.json_objects import from_json
+from reconciler.base.moments import this_moment
+from reconciler.base.names import fold
+from reconciler.environment.bases import required_branches
+from reconciler.environment.commits import checked_out, has_pipeline_at
+from reconciler.environment.source import MANIFEST_FILE, PIPELINES_FOLDER, pipeline_names, read_optional, write_text
+from reconciler.environment.target import Target
+from reconciler.rest.errors import Refused, no_such_pipeline
+from reconciler.service.new_repository import PIPELINE_NAME
+from reconciler.sql.statements import read_sql
+
+DESCRIPTION_FILE: Final = "api.json"
+PROGRAM_FILE: Final = "program.sql"
+HTTP_CONNECTOR: Final = "api_ingress"
+"""The connector of each table that takes rows over HTTP."""
+_REQUESTS: Final = ".reconcile/requests"
+_IN_SECONDS: Final = "checkpoint_interval_secs"
+_MOST_SECONDS: Final = 999_999
+_MOST_PARTS: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What the API knows of a pipeline that was made through it. `version` rises with each change, `program_version` with
+    each of the program."""
+
+    name: str
+    id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    program_code: str = ""
+    udf_rust: str = ""
+    udf_toml: str = ""
+    program_config: Mapping[str, Any] = field(default_factory=dict)
+    runtime_config: Mapping[str, Any] = field(default_factory=dict)
+    version: int = 1
+    program_version: int = 1
+    created_at: str = field(default_factory=this_moment)
+    program_status_since: str = field(default_factory=this_moment)
+
+    def with_values(self, values: Mapping[str, Any]) -> "Description":
+        """The same with other values, as it is made; those that are None stay."""
+        return replace(self, **{name: value for name, value in values.items() if value is not None})
+
+    def changed(self, changes: Mapping[str, Any]) -> "Description":
+        """The same after a change: its versions rise."""
+        after = self.with_values(changes)
+        if after == self:
+            return self
+        has_program = (after.program_code, after.program_config) != (self.program_code, self.program_config)
+        return replace(
+            after,
+            version=self.version + 1,
+            program_version=self.program_version + has_program,
+            program_status_since=this_moment() if has_program else self.program_status_since,
+        )
+
+
+def read_description(target: Target, name: str) -> Description | None:
+    """What the API knows of a pipeline; None where it was not made through it, or is git's by now."""
+    if PIPELINE_NAME.fullmatch(name) is None or name not in pipeline_names(target.root):
+        return None
+    text = read_optional(target.root / PIPELINES_FOLDER / name / DESCRIPTION_FILE, target.root)
+    if text is None or _is_committed(target, name):
+        return None
+    return from_json(Description, json.loads(text))
+
+
+def require_own(target: Target, name: str) -> Description:
+    """What the API knows of a pipeline that it may change. Raises Refused."""
+    found = read_description(target, name)
+    if found is None:
+        if name not in pipeline_names(target.root):
+            raise no_such_pipeline(name)
+        message = f"the files of pipeline {name} are not the API's: change them in git, and merge"
+        raise Refused(403, "OwnedByGit", message)
+    return found
+
+
+def require_may_make(target: Target, name: str) -> None:
+    """Whether a pipeline of this name may be made here. Raises Refused."""
+    if PIPELINE_NAME.fullmatch(name) is None:
+        message = f"the name {name!r} is not a lower-case letter, then up to 62 lower-case letters, digits, - or _"
+        raise Refused(400, "InvalidName", message)
+    branches = required_branches(target, name)
+    if branches:
+        environment = target.environment.name
+        message = f"environment {environment} applies only what is merged to {' and '.join(branches)}: make it in git"
+        raise Refused(403, "OwnedByGit", message)
+
+
+def write_description(target: Target, description: Description) -> None:
+    """Write a pipeline's files."""
+    folder = target.root / PIPELINES_FOLDER / description.name
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / DESCRIPTION_FILE, json.dumps(asdict(description), indent=2, sort_keys=True) + "\n")
+    _write_files(target, description)
+
+
+def complete(target: Target) -> None:
+    """Have the files of all pipelines say what api.json says."""
+    for name in pipeline_names(target.root):
+        description = read_description(target, name)
+        if description is not None:
+            _write_files(target, description)
+
+
+def remove_files(target: Target, name: str) -> None:
+    """Remove the files of a pipeline. What else stands in its folder stays."""
+    folder = target.root / PIPELINES_FOLDER / name
+    for file in (MANIFEST_FILE, PROGRAM_FILE, DESCRIPTION_FILE):
+        (folder / file).unlink(missing_ok=True)
+    if not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def folder_of_requests(target: Target, pipeline: str, table: str) -> Path:
+    """Where rows that came for a table stand until they are read."""
+    return target.root.resolve() / _REQUESTS / target.environment.name / pipeline / fold(table)
+
+
+def _write_files(target: Target, description: Description) -> None:
+    folder = target.root / PIPELINES_FOLDER / description.name
+    files = {PROGRAM_FILE: f"{description.program_code}\n", MANIFEST_FILE: manifest_text(target, description)}
+    for file, text in files.items():
+        if read_optional(folder / file, target.root) != text:
+            write_text(folder / file, text)
+
+
+def manifest_text(target: Target, description: Description) -> str:
+    """pipeline.yaml of a pipeline that was made through the API: its policy is to ask; who starts it says what then."""
+    metadata: dict[str, Any] = {"name": description.name}
+    if description.description:
+        metadata["description"] = description.description
+    if description.tags:
+        metadata["tags"] = list(dict.fromkeys(description.tags))
+    spec: dict[str, Any] = {"sql": [PROGRAM_FILE], "bootstrap_policy": "await_approval"}
+    runtime = _runtime(description.runtime_config)
+    if runtime:
+        spec["runtime"] = runtime
+    declared = read_sql(description.program_code, PROGRAM_FILE)
+    tables = {fold(table.name): table.name for table in declared.tables}
+    connectors = [
+        {
+            "table": name,
+            "name": HTTP_CONNECTOR,
+            "transport": {
+                "name": "http_input",
+                "config": {"path": str(folder_of_requests(target, description.name, key))},
+            },
+        }
+        for key, name in tables.items()
+    ]
+    if connectors:
+        spec["connectors"] = connectors
+    # Whoever listens to a view is told what changed in it: it has to be stored.
+    plain = {view.name: {"stored": True} for view in declared.views if view.kind is ViewKind.PLAIN}
+    if plain:
+        spec["views"] = plain
+    document = {"apiVersion": "reconciler/v1", "kind": "Pipeline", "metadata": metadata, "spec": spec}
+    return "# Written by the API from api.json.\n" + yaml.safe_dump(
+        document, sort_keys=False, allow_unicode=True, width=1_000
+    )
+
+
+def _runtime(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What of the client's configuration the pipeline takes from here. All pipelines share one Spark: workers say in how
+    many parts rows are shuffled. docs/sdk.md says what becomes of each field."""
+    found: dict[str, Any] = {}
+    workers = config.get("workers")
+    if isinstance(workers, int) and 1 <= workers <= _MOST_PARTS:
+        found["shuffle_partitions"] = workers
+    tolerance = config.get("fault_tolerance")
+    seconds = tolerance.get(_IN_SECONDS) if isinstance(tolerance, Mapping) else None
+    if isinstance(seconds, int) and 1 <= seconds <= _MOST_SECONDS:
+        found["checkpoint_interval"] = f"{seconds}s"
+    return found
+
+
+def _is_committed(target: Target, name: str) -> bool:
+    commit = checked_out(target.root)
+    return commit is not None and has_pipeline_at(target.root, commit, name)

@@ -1,0 +1,56 @@
+"""What the client is told of an error: a status of HTTP, a code that it may look at, a message for people, details."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from reconciler.base.diagnostics import render_diagnostic
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import LeaseHeld, ManifestInvalid, NotFound, ReconcileError
+
+UNKNOWN_PIPELINE: Final = "UnknownPipelineName"
+"""The client looks at this code: to it, a pipeline is not there."""
+_NO_PIPELINE: Final = "U812"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An error as it is sent."""
+
+    status: int
+    code: str
+    message: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> JsonObject:
+        """The body of the answer."""
+        return {"message": self.message, "error_code": self.code, "details": dict(self.details)}
+
+
+class Refused(Exception):
+    """A request that is not carried out."""
+
+    def __init__(self, status: int, code: str, message: str, details: Mapping[str, Any] | None = None) -> None:
+        self.told = Told(status, code, message, details or {})
+        super().__init__(message)
+
+
+def no_such_pipeline(name: str) -> Refused:
+    """404, in the client's words."""
+    return Refused(404, UNKNOWN_PIPELINE, f"Unknown pipeline name '{name}'", {"pipeline_name": name})
+
+
+def told_of(error: ReconcileError) -> Told:
+    """An error of reconciler. Its permanent code is the code, and stands before the message, where people look for it."""
+    details: dict[str, Any] = {"hint": error.hint} if error.hint else {}
+    message = f"{error.code}: {error.message}"
+    match error:
+        case NotFound(code="U812"):
+            return Told(404, UNKNOWN_PIPELINE, message, details)
+        case ManifestInvalid(diagnostics=diagnostics):
+            return Told(400, error.code, "\n".join(map(render_diagnostic, diagnostics)), details)
+        case LeaseHeld():
+            return Told(409, error.code, message, details)
+        case NotFound():
+            return Told(404, error.code, message, details)
+    return Told(400, error.code, message + (f" ({error.hint})" if error.hint else ""), details)

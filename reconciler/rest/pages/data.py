@@ -1,0 +1,131 @@
+"""Data: queries and statements, rows that come, rows that changed."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response, StreamingResponse
+
+from reconciler.base.digest import JsonObject
+from reconciler.rest.answers import MEDIA_TYPES
+from reconciler.rest.changes import follow
+from reconciler.rest.errors import Refused, Told
+from reconciler.rest.pages.operation import applied_program
+from reconciler.rest.requests import Ingress, completion, store_rows, token_of
+from reconciler.rest.shared import Service
+from reconciler.rest.work import WORK, told_in
+from reconciler.server.asking import Working, ask
+
+_CHUNK = 1 << 16
+Form = Literal["json", "text", "arrow_ipc", "parquet", "hash"]
+
+
+def router(service: Service) -> APIRouter:
+    """The requests."""
+    pages = APIRouter(tags=["data"])
+
+    @pages.get("/pipelines/{name}/query")
+    def query(name: str, sql: str, form: Annotated[Form, Query(alias="format")] = "text") -> Response:
+        """Answer a SELECT at the last published step, or carry out an INSERT or DELETE as a step."""
+        service.lookup.require(name)
+        if not sql.strip():
+            raise Refused(400, "EmptyQuery", "the query is empty")
+        asked = {
+            "root": str(service.target.root),
+            "environment": service.target.environment.name,
+            "pipeline": name,
+            "sql": sql,
+            "format": form,
+        }
+        return _streamed(service, asked, MEDIA_TYPES[form])
+
+    @pages.post("/pipelines/{name}/ingress/{table}")
+    async def ingress(
+        name: str,
+        table: str,
+        request: Request,
+        form: Annotated[Literal["json", "csv"], Query(alias="format")] = "json",
+        update_format: Literal["raw", "insert_delete", "debezium"] = "insert_delete",
+        array: bool = False,
+        json_flavor: str = "default",
+        force: bool = False,
+    ) -> JsonObject:
+        """Take rows for a table. The answer's token says when they were processed (`completion_status`)."""
+        from starlette.concurrency import run_in_threadpool
+
+        body = await request.body()
+        how = Ingress(form, update_format, array, json_flavor, force)
+
+        def take() -> str:
+            return token_of(*store_rows(service, name, applied_program(service, name), table, body, how))
+
+        return {"token": await run_in_threadpool(take)}
+
+    @pages.get("/pipelines/{name}/completion_status")
+    def completion_status(name: str, token: str) -> JsonObject:
+        """Whether the rows that a token stands for were processed, and handed to every output."""
+        service.lookup.require(name)
+        return completion(service.target, name, token)
+
+    @pages.post("/pipelines/{name}/egress/{relation}")
+    def egress(
+        name: str,
+        relation: str,
+        form: Annotated[Literal["json"], Query(alias="format")] = "json",
+        send_snapshot: bool = False,
+    ) -> Response:
+        """The changes of a table or materialized view, step by step, for as long as the pipeline runs."""
+        program = applied_program(service, name)
+        chunks = follow(service, name, program, relation, with_snapshot=send_snapshot)
+        return StreamingResponse(chunks, media_type="application/json")
+
+    return pages
+
+
+def _streamed(service: Service, asked: JsonObject, media_type: str) -> Response:
+    """What a process writes, as it comes; an error where it writes nothing."""
+    reading, writing = os.pipe()
+    told = tempfile.TemporaryFile()  # noqa: SIM115
+    try:
+        working = ask(service.place, service.target.root, [WORK, "query", json.dumps(asked)], writing, told.fileno())
+    except BaseException:
+        os.close(reading)
+        told.close()
+        raise
+    finally:
+        os.close(writing)
+    first = os.read(reading, _CHUNK)
+    if first:
+        rest = _rest(first, reading, working)
+        told.close()
+        return StreamingResponse(rest, headers={"content-type": media_type})
+    os.close(reading)
+    code = working.wait()
+    working.close()
+    with told:
+        told.seek(0)
+        text = told.read().decode("utf-8", "replace")
+    if code != 0:
+        raise _failed(told_in(text.rstrip("\n").rpartition("\n")[2]))
+    return Response(b"", headers={"content-type": media_type})
+
+
+def _rest(first: bytes, reading: int, working: Working) -> Iterator[bytes]:
+    try:
+        yield first
+        while chunk := os.read(reading, _CHUNK):
+            yield chunk
+        working.wait()
+    finally:
+        # Who does not read on wants no more.
+        working.close()
+        os.close(reading)
+
+
+def _failed(told: Told | None) -> Refused:
+    if told is None:
+        return Refused(500, "ProcessEnded", "the process that answered the query was killed; asking again is safe")
+    return Refused(told.status, told.code, told.message, told.details)

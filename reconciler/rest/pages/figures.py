@@ -1,0 +1,212 @@
+"""What is told of a pipeline: figures, logs, events, checkpoints, a bundle for who helps."""
+
+import asyncio
+import io
+import json
+import uuid
+import zipfile
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from fastapi import APIRouter
+from fastapi.responses import Response, StreamingResponse
+
+from reconciler.base.digest import JsonObject
+from reconciler.base.names import fold
+from reconciler.base.version import __version__
+from reconciler.rest.errors import Refused
+from reconciler.rest.pages.operation import applied_program, connector_of
+from reconciler.rest.requests import token_of_steps
+from reconciler.rest.shared import Service
+from reconciler.rest.statistics import input_json, output_json, statistics
+from reconciler.service.prometheus import prometheus_text
+from reconciler.service.states import read_standing
+from reconciler.service.status import read_status
+from reconciler.service.status_model import PipelineStatus
+from reconciler.state.checkpoints import Checkpoint, create_checkpoint, list_checkpoints
+from reconciler.state.controls import read_controls
+from reconciler.state.events import LoggedEvent, read_events
+
+_EVENTS: Final = 300
+_OF_EVENTS: Final = uuid.UUID("a6f7fdb5-4d5d-4b8e-9c55-3b0f7d1f0c3a")
+_OF_CHECKPOINTS: Final = uuid.UUID("0b1f43a4-6a4b-4f35-8f0a-5f8f2f4f5e21")
+_POLL_SECONDS: Final = 0.5
+
+
+def router(service: Service) -> APIRouter:
+    """The requests."""
+    pages = APIRouter(tags=["figures"])
+    seen: dict[str, PipelineStatus] = {}
+
+    def status_now(name: str) -> PipelineStatus:
+        seen[name] = found = read_status(service.target, name, seen.get(name))
+        return found
+
+    def figures(name: str) -> JsonObject:
+        program = applied_program(service, name)
+        found = service.lookup.see(name)
+        return statistics(service.target, program, status_now(name), found.standing, found.wish, found.status)
+
+    @pages.get("/pipelines/{name}/stats")
+    def stats(name: str) -> JsonObject:
+        """Figures of the pipeline and its connectors."""
+        return figures(name)
+
+    @pages.get("/pipelines/{name}/metrics")
+    def metrics(name: str, format: Literal["prometheus", "json"] = "prometheus") -> Response:
+        """The same for Prometheus, or as JSON."""
+        service.lookup.require(name)
+        if format == "json":
+            return Response(json.dumps(figures(name)), media_type="application/json")
+        return _plain(prometheus_text([status_now(name)]))
+
+    @pages.get("/pipelines/{name}/{relations}/{relation}/connectors/{connector}/stats")
+    def connector_stats(name: str, relations: Literal["tables", "views"], relation: str, connector: str) -> JsonObject:
+        """Figures of one connector."""
+        found = connector_of(service, name, relations, relation, connector)
+        told = next(one for one in status_now(name).connectors if fold(one.name) == fold(found.qualified_name))
+        controls = read_controls(service.target.registry, name)
+        if relations == "tables":
+            return input_json(found, told, controls, sum(told.backlog.values()))
+        return output_json(found, told, controls, status_now(name).step or 0)
+
+    @pages.get("/pipelines/{name}/logs")
+    def logs(name: str, cursor: str | None = None) -> Response:
+        """What the processes of the pipeline say; from a cursor on, if one is given. The stream does not end."""
+        service.lookup.require(name)
+        path = service.deployments.log_of(name)
+        epoch = _epoch(service, name)
+        first = _after(cursor, epoch)
+        headers = {
+            "content-type": "text/plain",
+            "feldera-logs-epoch": epoch,
+            "feldera-logs-seq": str(first),
+            "feldera-logs-gap": "0",
+        }
+        return StreamingResponse(_lines(path, first), headers=headers)
+
+    @pages.get("/pipelines/{name}/events")
+    def events(name: str, selector: Literal["all", "status"] = "status") -> list[JsonObject]:
+        """What happened to the pipeline, the newest first."""
+        service.lookup.require(name)
+        found = read_events(service.target.registry, name, _EVENTS)
+        return [_event(name, one, selector) for one in reversed(found)]
+
+    @pages.get("/pipelines/{name}/events/{event}")
+    def event(name: str, event: str, selector: Literal["all", "status"] = "status") -> JsonObject:
+        """One thing that happened: by its id, or `latest`."""
+        found = events(name, selector)
+        for one in found:
+            if event in ("latest", one["event_id"]):
+                return one
+        raise Refused(404, "UnknownPipelineEvent", f"pipeline {name} has no event {event!r}")
+
+    @pages.post("/pipelines/{name}/checkpoint")
+    def checkpoint(name: str) -> JsonObject:
+        """Write a checkpoint of the last published step. It is there when this is answered."""
+        service.lookup.require(name)
+        written = create_checkpoint(service.target, name, None)
+        return {"checkpoint_sequence_number": written.step, "incarnation_uuid": _incarnation(service, name)}
+
+    @pages.get("/pipelines/{name}/checkpoint_status")
+    def checkpoint_status(name: str, incarnation_uuid: str | None = None) -> JsonObject:
+        """The step of the last checkpoint."""
+        service.lookup.require(name)
+        found = list_checkpoints(service.target, name)
+        return {"success": found[-1].step if found else None, "failure": None}
+
+    @pages.get("/pipelines/{name}/checkpoints")
+    def checkpoints(name: str) -> list[JsonObject]:
+        """The checkpoints, oldest first."""
+        service.lookup.require(name)
+        return [_checkpoint(name, one) for one in list_checkpoints(service.target, name)]
+
+    @pages.get("/pipelines/{name}/tables/{table}/connectors/{connector}/completion_token")
+    def completion_token(name: str, table: str, connector: str) -> JsonObject:
+        """A token for what a connector has read until now: complete when it was processed."""
+        connector_of(service, name, "tables", table, connector)
+        return {"token": token_of_steps(service.target, name)}
+
+    @pages.get("/pipelines/{name}/support_bundle")
+    def support_bundle(name: str) -> Response:
+        """A ZIP of what helps to find out what is wrong: no rows, no secrets."""
+        found = service.lookup.to_json(service.lookup.see(name), "all")
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bundle:
+            write = partial(_write_json, bundle)
+            write("pipeline_config.json", found)
+            write("system_config.json", {"reconciler": __version__, "environment": service.target.environment.name})
+            write("events.json", events(name, "all"))
+            if read_standing(service.target, name).is_applied:
+                write("stats.json", figures(name))
+                bundle.writestr("metrics.txt", prometheus_text([status_now(name)]))
+            log = service.deployments.log_of(name)
+            bundle.writestr("logs.txt", log.read_text(encoding="utf-8", errors="replace") if log.exists() else "")
+        return Response(file.getvalue(), media_type="application/zip")
+
+    return pages
+
+
+def _write_json(bundle: zipfile.ZipFile, name: str, value: Any) -> None:
+    bundle.writestr(name, json.dumps(value, indent=2, default=str))
+
+
+def _plain(text: str) -> Response:
+    # The client compares the whole header.
+    return Response(text.encode(), headers={"content-type": "text/plain"})
+
+
+def _incarnation(service: Service, name: str) -> str:
+    return service.deployments.wish(name).incarnation or str(uuid.UUID(int=0))
+
+
+def _event(pipeline: str, one: LoggedEvent, selector: str) -> JsonObject:
+    id_ = str(uuid.uuid5(_OF_EVENTS, f"{pipeline}:{one.at}"))
+    found = {"event_id": id_, "recorded_at": one.at, "event": one.event, "subject": one.subject, "step": one.step}
+    return {**found, "details": one.details} if selector == "all" else found
+
+
+def _checkpoint(pipeline: str, one: Checkpoint) -> JsonObject:
+    return {
+        "uuid": str(uuid.uuid5(_OF_CHECKPOINTS, f"{pipeline}:{one.name}:{one.step}")),
+        "size": sum(at.bytes or 0 for at in one.relations.values()),
+        "steps": one.step,
+        "processed_records": sum(at.rows or 0 for at in one.relations.values()),
+        "fingerprint": int(one.record[-15:], 16) if one.record else 0,
+        "identifier": one.name,
+    }
+
+
+def _epoch(service: Service, name: str) -> str:
+    """Names the life of a pipeline's log, which begins anew when the file does."""
+    path = service.deployments.log_of(name)
+    return str(path.stat().st_ino) if path.exists() else "0"
+
+
+def _after(cursor: str | None, epoch: str) -> int:
+    known, _, number = (cursor or "").rpartition(":")
+    return int(number) if known == epoch and number.isdigit() else 0
+
+
+async def _lines(path: Path, first: int) -> AsyncIterator[bytes]:
+    """The lines of a log after the first so many, and those that come."""
+    number, left, place = 0, b"", 0
+    while True:
+        text = await asyncio.to_thread(_read_from, path, place)
+        place += len(text)
+        *whole, left = (left + text).split(b"\n")
+        found = [line for count, line in enumerate(whole, start=number) if count >= first]
+        number += len(whole)
+        if found:
+            yield b"".join(line + b"\n" for line in found)
+        await asyncio.sleep(_POLL_SECONDS if not text else 0)
+
+
+def _read_from(path: Path, place: int) -> bytes:
+    if not path.exists():
+        return b""
+    with path.open("rb") as file:
+        file.seek(place)
+        return file.read(1 << 20)

@@ -1,0 +1,137 @@
+"""Pipelines: made, changed, listed, deleted; programs compiled and compared."""
+
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Body, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from reconciler.apply.planning import plan_pipeline
+from reconciler.base.digest import JsonObject
+from reconciler.environment.source import pipeline_names
+from reconciler.rest.deployments import shown_diff
+from reconciler.rest.descriptions import Description, remove_files, require_may_make, require_own, write_description
+from reconciler.rest.errors import Refused
+from reconciler.rest.previews import compiled_text, diff_with
+from reconciler.rest.shared import Service
+from reconciler.service.states import read_standing
+
+
+class Given(BaseModel):
+    """What a client sends of a pipeline; what is not there, or null, stays or has its default."""
+
+    model_config = ConfigDict(extra="ignore")
+    name: str | None = Field(None, description="The pipeline's name")
+    description: str | None = None
+    tags: list[str] | None = None
+    program_code: str | None = Field(None, description="CREATE TABLE, CREATE VIEW and CREATE FUNCTION statements")
+    udf_rust: str | None = None
+    udf_toml: str | None = None
+    program_config: dict[str, Any] | None = None
+    runtime_config: dict[str, Any] | None = None
+
+    def changes(self) -> JsonObject:
+        """The members, but for the name."""
+        found = self.model_dump(exclude={"name"})
+        if self.tags is not None:
+            found["tags"] = tuple(self.tags)
+        return found
+
+
+class Program(BaseModel):
+    """A program that is looked at, and not kept."""
+
+    program_code: str | None = None
+    runtime_version: str | None = None
+    ir: bool = False
+
+
+_NO_RUST: Final = "functions in Rust don't run on Spark: write them in Python, in the pipeline's udf/ folder, or as SQL"
+
+
+def router(service: Service) -> APIRouter:
+    """The requests."""
+    pages = APIRouter(tags=["pipelines"])
+
+    @pages.get("/pipelines")
+    def list_pipelines(selector: str = "all") -> list[JsonObject]:
+        """All pipelines: those made here, and those of git."""
+        lookup = service.lookup
+        return [lookup.to_json(lookup.see(name), selector) for name in lookup.names()]
+
+    @pages.post("/pipelines", status_code=201)
+    def create(given: Given) -> JsonObject:
+        """Make a pipeline."""
+        name = given.name or ""
+        with service.deployments.lock(name):
+            if name in pipeline_names(service.target.root):
+                raise Refused(409, "DuplicateName", f"a pipeline named '{name}' already exists")
+            return _write(Description(name).with_values(given.changes()), is_new=True)
+
+    @pages.get("/pipelines/{name}")
+    def read(name: str, selector: str = "all") -> JsonObject:
+        """One pipeline."""
+        return service.lookup.to_json(service.lookup.see(name), selector)
+
+    @pages.put("/pipelines/{name}")
+    def put(name: str, given: Given, response: Response) -> JsonObject:
+        """Make a pipeline, or replace all that it says of itself."""
+        with service.deployments.lock(name):
+            if name not in pipeline_names(service.target.root):
+                response.status_code = 201
+                return _write(Description(name).with_values(given.changes()), is_new=True)
+            known = require_own(service.target, name)
+            service.deployments.require_stopped(name, "a change")
+            nothing = Description(name, id=known.id, created_at=known.created_at)
+            whole = {key: value if value is not None else getattr(nothing, key) for key, value in given.changes().items()}
+            return _write(known.changed(whole), is_new=False)
+
+    @pages.patch("/pipelines/{name}")
+    def patch(name: str, given: Given) -> JsonObject:
+        """Change some of what a pipeline says of itself."""
+        with service.deployments.lock(name):
+            service.lookup.require(name)
+            known = require_own(service.target, name)
+            service.deployments.require_stopped(name, "a change")
+            return _write(known.changed(given.changes()), is_new=False)
+
+    @pages.delete("/pipelines/{name}")
+    def delete(name: str) -> None:
+        """Delete a pipeline that is stopped, and of which nothing is stored."""
+        with service.deployments.lock(name):
+            service.lookup.require(name)
+            require_own(service.target, name)
+            service.deployments.require_stopped(name, "a deletion")
+            if read_standing(service.target, name).is_applied:
+                message = f"pipeline {name} has storage: clear it first"
+                raise Refused(400, "DeleteRestrictedToClearedStorage", message)
+            service.deployments.forget(name)
+            remove_files(service.target, name)
+
+    @pages.post("/pipelines/{name}/diff")
+    def diff(name: str, program: Annotated[Program | None, Body()] = None) -> JsonObject:
+        """What another program would change of what is applied, or (without one) what the pipeline's own would."""
+        service.lookup.require(name)
+        if program is None or program.program_code is None:
+            return shown_diff(plan_pipeline(service.target, name))
+        return shown_diff(diff_with(service.target, name, program.program_code))
+
+    @pages.post("/pipelines/{name}/update_runtime", status_code=202)
+    def update_runtime(name: str) -> None:
+        """Compile with the running version. That is always so: a plan says what another version of Spark would change."""
+        service.lookup.require(name)
+        service.deployments.require_stopped(name, "an update of the runtime")
+
+    @pages.post("/validate_program")
+    def validate(program: Program) -> JsonObject:
+        """Compile a program that is not kept."""
+        return compiled_text(service.target, program.program_code or "")
+
+    def _write(description: Description, *, is_new: bool) -> JsonObject:
+        if is_new:
+            require_may_make(service.target, description.name)
+        if description.udf_rust.strip() or description.udf_toml.strip():
+            raise Refused(400, "UnsupportedUdf", _NO_RUST)
+        write_description(service.target, description)
+        return service.lookup.to_json(service.lookup.see(description.name), "all")
+
+    return pages

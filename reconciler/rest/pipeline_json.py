@@ -1,0 +1,147 @@
+"""A pipeline as the client knows it: the object of `GET /pipelines/{name}`.
+
+Every key that an accessor of the client reads is there, also where there is nothing to say: it looks them up without asking.
+"""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from reconciler.base.digest import JsonObject
+from reconciler.base.version import __version__
+from reconciler.environment.target import Target
+from reconciler.registry.model import Deployment
+from reconciler.rest.compilation import Compiled, Compiler, program_info
+from reconciler.rest.deployments import PAUSED, RUNNING, STOPPED, Deployments
+from reconciler.rest.descriptions import Description, read_description
+from reconciler.rest.errors import no_such_pipeline
+from reconciler.service.states import Standing, read_standing
+from reconciler.workspace.pipelines import known_pipelines
+
+_WISHES: Final[Mapping[str, str]] = {STOPPED: "Stopped", RUNNING: "Running", PAUSED: "Paused"}
+_OF_GIT: Final = uuid.UUID("6f0d3c8a-5b52-4b0e-9d0f-2f1c7f6a9b11")
+_NEVER: Final = "1970-01-01T00:00:00+00:00"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """All that is known of a pipeline at a moment. `description`: what the API knows of it; None of one that is git's."""
+
+    name: str
+    description: Description | None
+    compiled: Compiled
+    wish: Deployment
+    standing: Standing
+    status: str
+
+
+class Lookup:
+    """Looks pipelines up. `nests` the diff that waits for an approval, as clients from 0.322 on read it."""
+
+    def __init__(self, target: Target, compiler: Compiler, deployments: Deployments, *, nests: bool = True) -> None:
+        self.target, self._compiler, self._deployments, self._nests = target, compiler, deployments, nests
+
+    def names(self) -> tuple[str, ...]:
+        """All pipelines, sorted."""
+        return known_pipelines(self.target)
+
+    def require(self, name: str) -> None:
+        """Raises Refused where there is no such pipeline."""
+        if name not in self.names():
+            raise no_such_pipeline(name)
+
+    def see(self, name: str) -> Seen:
+        """A pipeline. Raises Refused."""
+        self.require(name)
+        wish, standing = self._deployments.wish(name), read_standing(self.target, name)
+        status = self._deployments.status(name, wish, standing)
+        return Seen(name, read_description(self.target, name), self._compiler.compile(name), wish, standing, status)
+
+    def to_json(self, seen: Seen, selector: str) -> JsonObject:
+        """The object, whole (`all`) or as far as it tells how the pipeline stands (`status`)."""
+        found = {**_described(seen), **self._deployed(seen)}
+        return {**found, **_program(seen)} if selector == "all" else found
+
+    def _deployed(self, seen: Seen) -> JsonObject:
+        wish, status = seen.wish, seen.status
+        since = str(seen.standing.report.get("since") or wish.since or _NEVER)
+        desired, is_up = _WISHES[wish.desired], status not in ("Stopped", "Stopping")
+        diff = self._deployments.awaited_diff(seen.name, wish)
+        details: Any = None if diff is None else {"approval_diff": diff} if self._nests else diff
+        resources = {"Stopped": "Stopped", "Stopping": "Stopping"}.get(status, "Provisioned")
+        clearing = self._deployments.is_clearing(seen.name)
+        return {
+            "storage_status": "Clearing" if clearing else "InUse" if seen.standing.is_applied else "Cleared",
+            "storage_status_details": None,
+            "deployment_id": wish.incarnation or None,
+            "deployment_initial": wish.desired.capitalize() if is_up else None,
+            "deployment_status": status,
+            "deployment_status_since": since,
+            "deployment_desired_status": desired,
+            "deployment_desired_status_since": wish.since or _NEVER,
+            "deployment_error": wish.error,
+            "deployment_resources_status": resources,
+            "deployment_resources_status_since": since,
+            "deployment_resources_desired_status": "Stopped" if wish.desired == STOPPED else "Provisioned",
+            "deployment_resources_desired_status_since": wish.since or _NEVER,
+            "deployment_runtime_status": status if is_up else None,
+            "deployment_runtime_status_since": since if is_up else None,
+            "deployment_runtime_status_details": details,
+            "deployment_runtime_desired_status": desired if wish.desired != STOPPED else None,
+            "deployment_runtime_desired_status_since": wish.since or None,
+            "deployment_config": {"environment": self.target.environment.name, "pipeline": seen.name},
+            "deployment_location": "",
+            "bootstrap_policy": wish.policy or None,
+        }
+
+
+def _described(seen: Seen) -> JsonObject:
+    description = seen.description or _of_git(seen)
+    return {
+        "id": description.id,
+        "name": seen.name,
+        "description": description.description,
+        "tags": list(description.tags),
+        "created_at": description.created_at,
+        "version": description.version,
+        "refresh_version": description.version,
+        "program_version": description.program_version,
+        "program_status": seen.compiled.status,
+        "program_status_since": description.program_status_since,
+        "platform_version": __version__,
+        "owner": "api" if seen.description is not None else "git",
+        "connectors": None,
+    }
+
+
+def _of_git(seen: Seen) -> Description:
+    """A pipeline of git in the same form: its version is that of the head."""
+    manifest = seen.compiled.program
+    applied = seen.standing.head.applied if seen.standing.head is not None else None
+    return Description(
+        name=seen.name,
+        id=str(uuid.uuid5(_OF_GIT, seen.name)),
+        description=getattr(manifest, "description", "") or "",
+        program_code="\n".join(text for path, text in seen.compiled.texts.items() if path.endswith(".sql")),
+        created_at=applied.at if applied is not None else _NEVER,
+        program_status_since=applied.at if applied is not None else _NEVER,
+    )
+
+
+def _program(seen: Seen) -> JsonObject:
+    description, compiled = seen.description or _of_git(seen), seen.compiled
+    published = seen.standing.head.published if seen.standing.head is not None else None
+    placements = published.relations if published is not None else {}
+    info = None
+    if compiled.program is not None and compiled.status == "Success":
+        info = program_info(compiled.program, placements)
+    return {
+        "program_code": description.program_code,
+        "udf_rust": description.udf_rust,
+        "udf_toml": description.udf_toml,
+        "program_config": dict(description.program_config),
+        "runtime_config": dict(description.runtime_config),
+        "program_info": info,
+        "program_error": compiled.error_json(),
+    }

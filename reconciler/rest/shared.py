@@ -1,0 +1,32 @@
+"""What all requests of the service share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from reconciler.base.moments import this_moment
+from reconciler.environment.target import Target
+from reconciler.rest.compilation import Compiler
+from reconciler.rest.deployments import Deployments
+from reconciler.rest.pipeline_json import Lookup
+from reconciler.server.places import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """The service of one environment of a repository. `by` is who asks, in records."""
+
+    target: Target
+    place: Place
+    compiler: Compiler
+    deployments: Deployments
+    lookup: Lookup
+    by: Callable[[], str]
+    started_at: str = field(default_factory=this_moment)
+
+
+def new_service(target: Target, place: Place, by: Callable[[], str], *, nests: bool = True) -> Service:
+    """A service, which has taken nothing up yet."""
+    compiler = Compiler(target)
+    deployments = Deployments(target, place, Path(place.folder) / "pipelines")
+    return Service(target, place, compiler, deployments, Lookup(target, compiler, deployments, nests=nests), by)

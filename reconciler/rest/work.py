@@ -1,0 +1,126 @@
+"""What the processes do that the server forks for the service: each one thing, and then it ends.
+
+A process is given the name of what it does and a JSON object. Its standard output is what it was asked for; an error is the
+last line of its standard error, as JSON. Exit code 0: done; 1: refused or failed.
+"""
+
+import json
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from types import FrameType
+from typing import Any, Final, NoReturn, TypeAlias
+
+from reconciler.base.boundaries import boundary_from_environment
+from reconciler.base.errors import ReconcileError
+from reconciler.engine.protocol import Engine, Rows
+from reconciler.engine.stored import ColumnType
+from reconciler.environment.observer import SILENT, Observer
+from reconciler.environment.progress import Progress
+from reconciler.rest.answers import write_answer
+from reconciler.rest.errors import Refused, Told, told_of
+from reconciler.service.pipeline import Pipeline
+from reconciler.service.project import Project
+from reconciler.state.stopping import end_this_process
+
+WORK: Final = "--work-of-the-service"
+"""The first word of a command line that is work of the service."""
+_INTERVAL_SECONDS: Final = 0.2
+_POLL_SECONDS: Final = 0.1
+_CHANGE: Final = re.compile(r"\s*(?:INSERT|DELETE)\b", re.IGNORECASE)
+Asked: TypeAlias = Mapping[str, Any]
+
+
+def carry_out(arguments: list[str], engine: Engine | None = None) -> int:
+    """Do what the words after WORK say, on an engine; None: on Spark."""
+    name, text = arguments[1:]
+    asked = json.loads(text)
+    try:
+        with _open(asked, engine) as project:
+            _WORK[name](project.pipeline(asked["pipeline"]), asked)
+    except Refused as refused:
+        return _fail(refused.told)
+    except ReconcileError as error:
+        return _fail(told_of(error))
+    except Exception as error:
+        if os.environ.get("RECONCILE_TRACEBACK"):
+            raise
+        words = (str(error).splitlines() or [""])[0]
+        return _fail(Told(500, "U890", f"U890: unexpected error: {type(error).__name__}: {words}"))
+    return 0
+
+
+def told_in(line: str) -> Told | None:
+    """The error that a process told as its last line."""
+    try:
+        found = json.loads(line)
+        return Told(**found)
+    except (ValueError, TypeError):
+        return None
+
+
+def _fail(told: Told) -> int:
+    print(json.dumps(asdict(told)), file=sys.stderr, flush=True)
+    return 1
+
+
+def _open(asked: Asked, engine: Engine | None) -> Project:
+    def tell(message: str) -> None:
+        print(f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {message}", flush=True)
+
+    def report(progress: Progress) -> None:
+        done = f": done ({progress.detail})" if progress.detail else ": done"
+        tell(f"{progress.number}/{progress.total} {progress.step}{done if progress.done else ''}")
+
+    observer = Observer(report, tell, boundary_from_environment(os.environ)) if asked.get("tells") else SILENT
+    return Project.open(asked["root"], asked["environment"], engine, observer)
+
+
+def _deploy(pipeline: Pipeline, asked: Asked) -> None:
+    """Apply what the files say, and run the pipeline until this process is told to end."""
+    is_to_end = False
+
+    def end(number: int, frame: FrameType | None) -> None:
+        nonlocal is_to_end
+        is_to_end = True
+
+    signal.signal(signal.SIGTERM, end)
+    pipeline.apply()
+    if not is_to_end:
+        pipeline.run(interval_seconds=_INTERVAL_SECONDS, stop=lambda: is_to_end, abandon=_abandon)
+
+
+def _abandon(why: str) -> NoReturn:
+    print(why, flush=True)
+    end_this_process(0)
+
+
+def _query(pipeline: Pipeline, asked: Asked) -> None:
+    """Answer a SELECT, or carry out an INSERT or DELETE."""
+    sql = asked["sql"]
+    if not _CHANGE.match(sql):
+        write_answer(pipeline.select(sql), asked["format"], sys.stdout.buffer)
+        return
+    while pipeline.is_live() and pipeline.is_paused():
+        # Rows of a pipeline that is paused wait until it goes on.
+        time.sleep(_POLL_SECONDS)
+    count = sum(pipeline.execute(sql).rows.values())
+    write_answer(Rows((ColumnType("count", "bigint"),), [(count,)]), asked["format"], sys.stdout.buffer)
+
+
+def _clear(pipeline: Pipeline, asked: Asked) -> None:
+    """Remove all that is stored of a pipeline, as an apply whose files are gone. Who asks for that agrees to it."""
+    removal = pipeline.removal()
+    if removal is None:
+        return
+    if removal.plan.needs_approval:
+        removal.approve(asked["by"], "clear_storage")
+    removal.carry_out()
+
+
+_WORK: Final[Mapping[str, Callable[[Pipeline, Asked], None]]] = {"deploy": _deploy, "query": _query, "clear": _clear}

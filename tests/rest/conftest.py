@@ -1,0 +1,92 @@
+"""A service over HTTP for tests, and the real client of it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from feldera import FelderaClient, Pipeline
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass
+class Serving:
+    """A service of a repository; `start` begins its process, which `address` then leads to."""
+
+    root: Path
+    form: str = "nested"
+    address: str = ""
+    process: "subprocess.Popen[str] | None" = None
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def start(self) -> "Serving":
+        words = [sys.executable, "-m", "tests.rest.program", str(self.root), str(self.root / "spark.log"), self.form]
+        self.process = subprocess.Popen(
+            words,
+            cwd=ROOT,
+            env=os.environ | self.environment,
+            stdout=subprocess.PIPE,
+            stderr=(self.root / "errors.log").open("a"),
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.address = self.process.stdout.readline().strip()
+        assert self.address.startswith("http://"), (self.root / "errors.log").read_text()
+        return self
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.terminate()
+            self.process.wait(60)
+
+    @property
+    def client(self) -> "FelderaClient":
+        from feldera import FelderaClient
+
+        return FelderaClient(self.address)
+
+    def pipeline(self, name: str, sql: str, **more: Any) -> "Pipeline":
+        """A pipeline that is made, and not started."""
+        from feldera import PipelineBuilder
+
+        return PipelineBuilder(self.client, name, sql, **more).create()
+
+
+def new_repository(root: Path) -> Path:
+    root.mkdir(parents=True, exist_ok=True)
+    (root / "reconcile.yaml").write_text("default: dev\nenvironments:\n  dev: {warehouse: .reconcile/warehouse}\n")
+    return root
+
+
+@pytest.fixture(scope="session")
+def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    serving = Serving(new_repository(tmp_path_factory.mktemp("service"))).start()
+    yield serving
+    serving.stop()
+
+
+@pytest.fixture
+def service(lasting: Serving) -> Serving:
+    """A service that the test leaves running; each test has pipelines of its own."""
+    return lasting
+
+
+@pytest.fixture
+def own_service(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
+    """Makes services that the test may end."""
+    made: list[Serving] = []
+
+    def make(**more: Any) -> Serving:
+        made.append(Serving(new_repository(tmp_path / f"service{len(made)}"), **more))
+        return made[-1].start()
+
+    yield make
+    for one in made:
+        one.stop()

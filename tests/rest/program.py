@@ -1,0 +1,37 @@
+"""The service over HTTP without Spark, for tests: `python -m tests.rest.program ROOT LOG [flat]`.
+
+It writes its address on a line. All is real but the engine, which is `testing.recording`'s on Delta tables: it takes INSERT,
+DELETE and SELECT * FROM …, and a view has a row that tells whether what it reads has changed.
+"""
+
+import sys
+from pathlib import Path
+
+from reconciler.environment.target import open_target
+from reconciler.rest.serving import listener_at, serve_http
+from reconciler.rest.work import carry_out
+from reconciler.server.listening import Http, Server, Wanted, only_server
+from reconciler.server.places import place_of
+from reconciler.testing.recording import RecordingEngine
+from tests.engine.delta_writer import DeltaWriter
+from tests.server.program import no_spark
+
+
+def main(root: str, _: str, form: str = "nested") -> None:
+    """Serve until this process is told to end."""
+    target = open_target(Path(root), None)
+    place = place_of(target.root)
+    listener = listener_at(0)
+
+    def run(arguments: list[str]) -> int:
+        return carry_out(arguments, RecordingEngine(DeltaWriter()))
+
+    http = Http(listener, lambda taken: serve_http(target, place, taken, nests=form != "flat"))
+    with only_server(place):
+        print(f"http://localhost:{listener.getsockname()[1]}", flush=True)
+        ignore = lambda message: None  # noqa: E731
+        Server(place, Wanted({}, False, None), run, ignore, ignore, no_spark, http).serve()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

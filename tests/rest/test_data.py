@@ -1,0 +1,179 @@
+"""Rows through the real client: sent in every form, queried in every form, followed step by step."""
+
+import decimal
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+import requests
+from feldera import Pipeline
+from feldera.rest.errors import FelderaAPIError
+
+from tests.rest.conftest import Serving
+
+KINDS = """
+CREATE TABLE kinds (
+  id BIGINT NOT NULL PRIMARY KEY, small SMALLINT, real_one DOUBLE, price DECIMAL(10, 2), name VARCHAR, is_on BOOLEAN,
+  day DATE, at TIMESTAMP
+);
+CREATE TABLE plain (id BIGINT, name VARCHAR);
+CREATE MATERIALIZED VIEW copied AS SELECT * FROM plain;
+CREATE VIEW passing AS SELECT * FROM plain;
+"""
+ROW = {
+    "id": 1,
+    "small": 2,
+    "real_one": Decimal("0.5"),
+    "price": Decimal("12.30"),
+    "name": "ä\n'x'",
+    "is_on": True,
+    "day": "2026-02-03",
+    "at": "2026-02-03T04:05:06",
+}
+
+
+@pytest.fixture(scope="module")
+def pipeline(lasting: Serving) -> Pipeline:
+    made = lasting.pipeline("data", KINDS)
+    made.start()
+    return made
+
+
+@pytest.fixture(autouse=True)
+def empty(pipeline: Pipeline) -> None:
+    for table in ("kinds", "plain"):
+        pipeline.execute(f"DELETE FROM {table}")
+
+
+def rows(pipeline: Pipeline, table: str) -> list[Any]:
+    return sorted(pipeline.query(f"SELECT * FROM {table}"), key=lambda row: row["id"])
+
+
+def plain(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: float(value) if isinstance(value, Decimal) else value for key, value in row.items()}
+
+
+def test_json_of_all_types(pipeline: Pipeline) -> None:
+    pipeline.input_json("kinds", plain(ROW))
+    assert rows(pipeline, "kinds") == [ROW]
+    pipeline.input_json("kinds", [{"insert": {"id": 2}}, {"insert": plain(ROW) | {"small": None}}], "insert_delete")
+    assert rows(pipeline, "kinds") == [ROW | {"small": None}, dict.fromkeys(ROW) | {"id": 2}]
+    pipeline.input_json("kinds", {"delete": {"id": 1}}, "insert_delete")
+    assert [row["id"] for row in rows(pipeline, "kinds")] == [2]
+
+
+def test_a_table_without_a_key_holds_rows_as_often_as_they_came(pipeline: Pipeline) -> None:
+    pipeline.input_json("plain", [{"id": 1, "name": "a"}] * 3)
+    pipeline.input_json("plain", {"delete": {"id": 1, "name": "a"}}, "insert_delete")
+    assert rows(pipeline, "plain") == [{"id": 1, "name": "a"}] * 2
+
+
+def test_pandas(pipeline: Pipeline) -> None:
+    frame = pd.DataFrame(
+        {
+            "id": range(2500),
+            "small": [1] * 2500,
+            "real_one": [0.25] * 2500,
+            "price": [1.5] * 2500,
+            "name": ["x"] * 2500,
+            "is_on": [False] * 2500,
+            "day": [pd.Timestamp("2026-02-03").date()] * 2500,
+            "at": [pd.Timestamp("2026-02-03 04:05:06")] * 2500,
+        }
+    )
+    pipeline.input_pandas("kinds", frame)
+    found = rows(pipeline, "kinds")
+    assert [row["id"] for row in found] == [*range(2500)]
+    assert (found[0]["day"], found[0]["at"], found[0]["price"]) == ("2026-02-03", "2026-02-03T04:05:06", Decimal("1.50"))
+    with pytest.raises(ValueError, match="does not exist"):
+        pipeline.input_pandas("nowhere", frame)
+
+
+def test_csv_and_debezium(pipeline: Pipeline, service: Serving) -> None:
+    client = service.client
+    client.push_to_pipeline("data", "kinds", "csv", '7,1,1e3,-3.05,"a,b",true,2026-01-02,2026-01-02 03:04:05\n8,,,,,,,\n')
+    first, second = rows(pipeline, "kinds")
+    assert first["name"] == "a,b"
+    assert (first["real_one"], first["price"], first["day"]) == (Decimal(1000), Decimal("-3.05"), "2026-01-02")
+    # An empty text is a text.
+    assert second == dict.fromkeys(ROW) | {"id": 8, "name": ""}
+    update = {"payload": {"op": "u", "before": {"id": 8}, "after": {"id": 8, "name": "new"}}}
+    client.push_to_pipeline("data", "kinds", "json", update, update_format="debezium")
+    assert rows(pipeline, "kinds")[1]["name"] == "new"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("{", "can't be read"),
+        ("[1]", "not of the form"),
+        ('{"insert": 1}', "not of the form"),
+        ('{"update": {"id": 1}}', "not of the form"),
+    ],
+)
+def test_what_can_not_be_read_leaves_nothing(pipeline: Pipeline, service: Serving, body: str, said: str) -> None:
+    address = f"{service.address}/v0/pipelines/data/ingress/plain"
+    answer = requests.post(address, data=body, params={"update_format": "insert_delete"}, timeout=60)
+    assert (answer.status_code, answer.json()["error_code"]) == (400, "ParseErrors")
+    assert said in answer.json()["message"]
+    assert requests.post(f"{service.address}/v0/pipelines/data/ingress/none", data="{}", timeout=60).status_code == 404
+    assert rows(pipeline, "plain") == []
+
+
+def test_queries_in_every_form(pipeline: Pipeline, tmp_path: Path) -> None:
+    pipeline.input_json("kinds", plain(ROW))
+    sql = "SELECT * FROM kinds"
+    (batch,) = pipeline.query_arrow(sql)
+    assert batch.to_pylist()[0]["price"] == Decimal("12.30")
+    (found,) = pipeline.query_arrow_dicts(sql)
+    assert found["id"] == 1
+    pipeline.query_parquet(sql, str(tmp_path / "found"))
+    assert pq.read_table(tmp_path / "found.parquet").to_pylist()[0]["name"] == ROW["name"]
+    assert any("12.30" in line for line in pipeline.query_tabular(sql))
+    before = pipeline.query_hash(sql)
+    assert before == pipeline.query_hash(sql)
+    pipeline.execute("INSERT INTO kinds (id) VALUES (5)")
+    assert before != pipeline.query_hash(sql)
+    assert pipeline.query_hash("SELECT * FROM plain")
+
+
+def test_errors_of_queries_are_told(pipeline: Pipeline) -> None:
+    with pytest.raises(FelderaAPIError, match="X722: unknown table or view 'nowhere'"):
+        list(pipeline.query("SELECT * FROM nowhere"))
+    with pytest.raises(FelderaAPIError, match="a view; only tables can be written"):
+        pipeline.execute("DELETE FROM copied")
+    with pytest.raises(FelderaAPIError, match="S240"):
+        list(pipeline.query("DROP TABLE kinds"))
+
+
+def test_listening_gives_each_step(pipeline: Pipeline) -> None:
+    listener = pipeline.listen("copied")
+    token = pipeline.input_json("plain", [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}])
+    listener.wait_for_token(token, 60)
+    assert listener.to_dict()
+    token = pipeline.input_json("plain", {"delete": {"id": 1, "name": "a"}}, "insert_delete")
+    listener.wait_for_token(token, 60)
+    assert -1 in {row["insert_delete"] for row in listener.to_dict()}
+    seen: list[tuple[int, int]] = []
+    pipeline.foreach_chunk("passing", lambda frame, number: seen.append((number, len(frame))))
+    token = pipeline.input_json("plain", {"id": 9, "name": "z"})
+    listener.wait_for_token(token, 60)
+    for _ in range(100):
+        if any(count for _, count in seen):
+            break
+        listener.changed.acquire()
+        listener.changed.wait(0.1)
+        listener.changed.release()
+    # The row of the view that was, and the one that is.
+    assert [count for _, count in seen if count] == [2]
+    with pytest.raises(ValueError, match="not found"):
+        pipeline.listen("nowhere")
+
+
+def test_decimals_keep_their_digits(pipeline: Pipeline) -> None:
+    with decimal.localcontext(decimal.Context(prec=60)):
+        pipeline.execute("INSERT INTO kinds (id, price) VALUES (1, 12345678.91)")
+        assert rows(pipeline, "kinds")[0]["price"] == Decimal("12345678.91")

@@ -1,0 +1,140 @@
+"""Who may ask, what has no meaning here, and what the API says of itself."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import requests
+from feldera.rest.errors import FelderaAPIError
+
+from reconciler.rest.pages.general import NOT_HERE
+from tests.rest.conftest import Serving
+
+TABLE = "CREATE TABLE t (id BIGINT);"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "localhost.evil.example"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+)
+@pytest.mark.parametrize("path", ["/v0/config", "/v0/pipelines/x/query?sql=DELETE+FROM+t", "/openapi.json"])
+def test_pages_of_other_sites_get_nothing(service: Serving, headers: dict[str, str], path: str) -> None:
+    answer = requests.get(service.address + path, headers=headers, timeout=60)
+    assert (answer.status_code, answer.json()["error_code"]) == (403, "Forbidden")
+
+
+def test_where_there_is_a_token_each_request_needs_it(own_service: Callable[..., Serving]) -> None:
+    from feldera import FelderaClient, Pipeline
+
+    service = own_service(environment={"RECONCILE_API_TOKEN": "ä secret"})
+    for headers in ({}, {"Authorization": "Bearer other"}, {"Authorization": "ä secret".encode().decode("latin-1")}):
+        answer = requests.get(f"{service.address}/v0/pipelines", headers=headers, timeout=60)
+        assert (answer.status_code, answer.json()["error_code"]) == (401, "Unauthorized")
+    service = own_service(environment={"RECONCILE_API_TOKEN": "secret"})
+    assert Pipeline.all(FelderaClient(service.address, api_key="secret")) == []
+
+
+def test_programs_and_own_pages_are_answered(service: Serving) -> None:
+    for headers in ({}, {"Origin": service.address}, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}):
+        assert requests.get(f"{service.address}/v0/config", headers=headers, timeout=60).status_code == 200
+
+
+@pytest.mark.parametrize(("method", "path", "reason"), NOT_HERE)
+def test_what_has_no_meaning_says_why(service: Serving, method: str, path: str, reason: str) -> None:
+    filled = path.replace("{name}", "x").replace("{tenant}", "x").replace("{event}", "x")
+    answer = requests.request(method, f"{service.address}/v0{filled}", timeout=60)
+    assert (answer.status_code, answer.json()) == (
+        501,
+        {"message": reason, "error_code": "NotSupported", "details": {}},
+    )
+
+
+def test_the_api_describes_itself(service: Serving) -> None:
+    found = requests.get(f"{service.address}/openapi.json", timeout=60).json()
+    assert {"/v0/pipelines/{name}/start", "/v0/pipelines/{name}/query"} <= set(found["paths"])
+
+
+def test_errors_have_one_form(service: Serving) -> None:
+    for path, status, code in (
+        ("/v0/nothing", 404, "UnknownEndpoint"),
+        ("/v0/pipelines/none", 404, "UnknownPipelineName"),
+        ("/v0/pipelines/none/stats", 404, "UnknownPipelineName"),
+        ("/v0/pipelines/none/query?sql=SELECT+1", 404, "UnknownPipelineName"),
+        ("/v0/pipelines/none/query", 400, "InvalidRequest"),
+    ):
+        answer = requests.get(service.address + path, timeout=60)
+        assert (answer.status_code, answer.json()["error_code"]) == (status, code)
+        assert set(answer.json()) == {"message", "error_code", "details"}
+
+
+def test_what_was_never_started_has_no_data(service: Serving) -> None:
+    pipeline = service.pipeline("unstarted", TABLE)
+    for refused in (
+        lambda: pipeline.stats(),
+        lambda: list(pipeline.query("SELECT * FROM t")),
+        lambda: pipeline.checkpoint(),
+        lambda: pipeline.pause(),
+    ):
+        with pytest.raises(FelderaAPIError):
+            refused()
+    pipeline.stop(force=True)
+    pipeline.clear_storage()
+    pipeline.delete()
+
+
+def git(root: Path, *words: str) -> None:
+    who = ["-c", "user.name=ann", "-c", "user.email=ann@example.org"]
+    subprocess.run(["git", *who, *words], cwd=root, check=True, capture_output=True)
+
+
+def test_pipelines_of_git_are_run_and_not_changed(own_service: Callable[..., Serving]) -> None:
+    service = own_service()
+    pipeline = service.pipeline("shop", TABLE)
+    git(service.root, "init", "-b", "main")
+    git(service.root, "add", "pipelines")
+    git(service.root, "commit", "-m", "Take the pipeline over")
+    for refused in (
+        lambda: pipeline.modify(sql=TABLE),
+        lambda: pipeline.delete(),
+        lambda: pipeline.clear_storage(),
+    ):
+        with pytest.raises(FelderaAPIError, match="not the API's"):
+            refused()
+    pipeline.start()
+    pipeline.execute("INSERT INTO t VALUES (1)")
+    assert list(pipeline.query("SELECT * FROM t")) == [{"id": 1}]
+    assert pipeline.program_code().strip() == TABLE
+    pipeline.stop(force=True)
+
+
+def test_where_only_what_is_merged_is_applied_nothing_is_made(own_service: Callable[..., Serving]) -> None:
+    service = own_service()
+    (service.root / "reconcile.yaml").write_text(
+        "default: ci\nenvironments:\n  ci: {warehouse: .reconcile/warehouse, branch: main}\n"
+    )
+    git(service.root, "init", "-b", "main")
+    git(service.root, "add", "reconcile.yaml")
+    git(service.root, "commit", "-m", "Begin")
+    service.stop()
+    service.start()
+    with pytest.raises(FelderaAPIError, match="applies only what is merged to main"):
+        service.pipeline("shop", TABLE)
+
+
+def test_the_diff_is_flat_for_clients_that_read_it_so(own_service: Callable[..., Serving]) -> None:
+    service = own_service(form="flat")
+    pipeline = service.pipeline("shop", TABLE)
+    pipeline.start()
+    pipeline.stop(force=True)
+    pipeline.modify(sql=TABLE + "CREATE VIEW v AS SELECT id FROM t;")
+    pipeline.start()
+    assert pipeline.deployment_runtime_status_details()["program_diff"]["added_views"] == ["v"]
+    pipeline.stop(force=True)

@@ -1,0 +1,98 @@
+"""The seed's example, with the real client against `reconcile serve` on real Spark; and what only Spark can show."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from feldera import FelderaClient
+from feldera.enums import BootstrapPolicy, PipelineStatus
+from feldera.pipeline_builder import PipelineBuilder
+from feldera.runtime_config import RuntimeConfig
+
+from tests.acceptance.test_seed_example import (
+    ADDITIONAL_VIEW,
+    AFTER,
+    AFTER_ALL_COURSES,
+    ALL_COURSES,
+    BEFORE,
+    ENRICHED,
+    EXPECTED_DIFF,
+    GRADES,
+    PIPELINE,
+    STUDENTS,
+)
+from tests.rest.conftest import ROOT, new_repository
+
+pytestmark = [pytest.mark.spark]
+_COMMAND = [sys.executable, "-c", "from reconciler.cli.main import main; main()"]
+
+
+def _reconcile(root: Path, *words: str) -> str:
+    environment = {name: text for name, text in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    done = subprocess.run(
+        [*_COMMAND, *words],
+        cwd=root,
+        env=environment | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FelderaClient]:
+    root = new_repository(tmp_path_factory.mktemp("served"))
+    said = _reconcile(root, "serve", "--background", "--port", "0")
+    address = re.search(r"API at (http://localhost:\d+);", said)
+    assert address is not None
+    yield FelderaClient(address[1])
+    _reconcile(root, "serve", "--stop")
+
+
+def sql_between(start: str, end: str) -> str:
+    text = (PIPELINE / "program.sql").read_text(encoding="utf-8")
+    assert (text.count("2025-09-01"), text.count("2025-12-15")) == (1, 1)
+    return text.replace("2025-09-01", start).replace("2025-12-15", end)
+
+
+def test_the_example_of_the_seed(client: FelderaClient) -> None:
+    pipeline = PipelineBuilder(
+        client,
+        "student_grades",
+        sql=sql_between("2025-09-01", "2025-12-15"),
+        runtime_config=RuntimeConfig(dev_tweaks={"backfill_avoidance": True}),
+    ).create_or_replace()
+    pipeline.start()
+    assert pipeline.status() == PipelineStatus.RUNNING
+    pipeline.execute(STUDENTS)
+    pipeline.execute(GRADES)
+    assert list(pipeline.query(ENRICHED)) == BEFORE
+
+    pipeline.stop(force=True)
+    pipeline.modify(sql=sql_between("2025-09-01", "2026-06-10") + ADDITIONAL_VIEW)
+    pipeline.start(bootstrap_policy=BootstrapPolicy.AWAIT_APPROVAL)
+    assert pipeline.status() == PipelineStatus.AWAITINGAPPROVAL
+    assert pipeline.deployment_runtime_status_details() == {"approval_diff": EXPECTED_DIFF}
+    pipeline.approve()
+    pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=300)
+    assert list(pipeline.query(ENRICHED)) == AFTER
+    assert list(pipeline.query(ALL_COURSES)) == AFTER_ALL_COURSES
+
+    listener = pipeline.listen("avg_grade_enriched")
+    token = pipeline.input_json("grades", {"student_id": 1, "class": "art", "grade": 80, "class_date": "2025-10-01"})
+    listener.wait_for_token(token, 120)
+    (row,) = listener.to_dict()
+    assert (row["student_name"], row["class"], row["class_avg"], row["insert_delete"]) == ("Alice", "art", Decimal(80), 1)
+    fields = {field["name"]: field["columntype"] for view in pipeline.views() for field in view.fields}
+    assert fields["class_avg"] == {"type": "DECIMAL", "nullable": True, "precision": 9, "scale": 6}
+    (batch,) = pipeline.query_arrow(ALL_COURSES)
+    assert batch.to_pylist()[1]["avg"] == Decimal("91.75")
+    pipeline.stop(force=False)
+    pipeline.delete(clear_storage=True)
