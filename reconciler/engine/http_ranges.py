@@ -6,7 +6,8 @@
   they were read.
 - Numbers may be missing: their files were removed after they were read. What is below the position is none of our business.
 - A folder that does not exist has no requests. What can't be looked at is an error.
-- A step takes the first `max_batch_size` requests, and no more than 64 MB, but one at least.
+- A step takes the first `max_batch_size` requests, and no more than 64 MB, but one at least. Of a transaction
+  (`http_transactions`) it takes all, or none while that is open.
 - A request's rows came when its file was written. Later numbers came later, so the first one has waited longest.
 
 Requests are read as files of `file_input` are whose format is JSON with `update_format: insert_delete`.
@@ -22,6 +23,7 @@ from reconciler.base.errors import EngineError
 from reconciler.base.moments import moment_of_milliseconds
 from reconciler.engine.files import File, can_not_be_read, local_file
 from reconciler.engine.http_requests import numbers, place_of
+from reconciler.engine.http_transactions import read_transaction
 from reconciler.engine.protocol import Available, Ingestion
 
 MOST_REQUESTS: Final = 5_000
@@ -34,12 +36,14 @@ def unread(settings: JsonObject, position: JsonObject | None) -> Available | Non
     """The requests beyond a position. Raises EngineError (X710)."""
     folder = _folder(settings)
     start = 1 if position is None else int(position["next"])
-    new = [number for number in _numbers(folder) if number >= start]
+    held, together = _transaction(folder)
+    most = settings.get("max_batch_size", MOST_REQUESTS)
+    new = [number for number in _numbers(folder) if start <= number and (held is None or number < held)]
     taken: list[tuple[int, File]] = []
     total = 0
     for number, file in _files(folder, new):
         total += file.size
-        if taken and (total > _MOST_BYTES or len(taken) == settings.get("max_batch_size", MOST_REQUESTS)):
+        if taken and number >= together and (total > _MOST_BYTES or len(taken) >= most):
             break
         taken.append((number, file))
     if not taken:
@@ -76,6 +80,17 @@ def as_files(ingestion: Ingestion, settings: JsonObject) -> tuple[Ingestion, Jso
 
 def _folder(settings: JsonObject) -> Path:
     return Path(settings["transport"]["config"]["path"])
+
+
+def _transaction(folder: Path) -> tuple[int | None, int]:
+    """The first number that a transaction holds, if one does; and below which number a step takes all that there is."""
+    try:
+        found = read_transaction(folder.parent)
+    except OSError as error:
+        raise can_not_be_read(error) from error
+    if found is None:
+        return None, 0
+    return found.held.get(folder.name), found.whole.get(folder.name, (0, 0))[1]
 
 
 def _numbers(folder: Path) -> list[int]:

@@ -13,6 +13,7 @@
 
 import json
 import os
+import shutil
 import threading
 import time
 import uuid
@@ -32,7 +33,7 @@ from reconciler.environment.target import Target
 from reconciler.plan.model import Plan
 from reconciler.registry.changing import change_document
 from reconciler.registry.model import Deployment
-from reconciler.rest.descriptions import HTTP_CONNECTOR, read_description
+from reconciler.rest.descriptions import HTTP_CONNECTOR, folder_of_requests, read_description
 from reconciler.rest.errors import Refused, Told, told_of
 from reconciler.rest.work import WORK, told_in
 from reconciler.server.asking import Working, ask
@@ -267,6 +268,9 @@ class Deployments:
             case Pending(plan=plan, refusal=ReconcileError()):
                 self._await(pipeline, wish, plan)
                 return
+        if not read_standing(self._target, pipeline).is_applied:
+            # What stands there was for tables that are no more.
+            shutil.rmtree(folder_of_requests(self._target, pipeline), ignore_errors=True)
         (pause if wish.desired == PAUSED else resume)(self._target.registry, pipeline, wish.by)
         self._change(pipeline, lambda now: replace(wish, awaits="", error=None))
         self._boundary("deployment:recorded")

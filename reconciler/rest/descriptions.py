@@ -138,9 +138,10 @@ def remove_files(target: Target, name: str) -> None:
         folder.rmdir()
 
 
-def folder_of_requests(target: Target, pipeline: str, table: str) -> Path:
-    """Where rows that came for a table stand until they are read."""
-    return target.root.resolve() / _REQUESTS / target.environment.name / pipeline / fold(table)
+def folder_of_requests(target: Target, pipeline: str, table: str = "") -> Path:
+    """Where rows that came for a table stand until they are read; without a table, the folder above all of a pipeline."""
+    above = target.root.resolve() / _REQUESTS / target.environment.name / pipeline
+    return above / fold(table) if table else above
 
 
 def _write_files(target: Target, description: Description) -> None:

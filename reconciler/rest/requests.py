@@ -48,20 +48,33 @@ class Ingress:
 
 def store_rows(service: Service, pipeline: str, program: Program, name: str, body: bytes, how: Ingress) -> tuple[str, int]:
     """Take the rows of a request: the table's key, and the number of its file. Raises Refused."""
+    table = _table(pipeline, program, name)
+    require_takes_rows(service, pipeline, force=how.force)
+    content = "".join(f"{line}\n" for line in _changes(table, body, how)).encode()
+    return fold(table.name), _stored(service, pipeline, table, content)
+
+
+def store_lines(service: Service, pipeline: str, program: Program, name: str, content: bytes) -> None:
+    """Take rows that are lines of a request already. Raises Refused."""
+    _stored(service, pipeline, _table(pipeline, program, name), content)
+
+
+def _table(pipeline: str, program: Program, name: str) -> Table:
     table = program.tables.get(fold(name.strip('"')))
     if table is None:
         raise Refused(404, "UnknownInputStream", f"pipeline {pipeline} has no table {name!r}")
-    key = fold(table.name)
-    if f"{key}.{HTTP_CONNECTOR}" not in program.connectors:
+    if f"{fold(table.name)}.{HTTP_CONNECTOR}" not in program.connectors:
         message = f"table {table.name} takes no rows over HTTP: its pipeline is git's, and declares no http_input for it"
         raise Refused(400, "NoHttpInput", message)
-    _require_takes_rows(service, pipeline, force=how.force)
-    lines = [*_changes(table, body, how)]
-    if not lines:
-        return key, 0
-    folder = folder_of_requests(service.target, pipeline, key)
-    content = "".join(f"{line}\n" for line in lines).encode()
-    return key, store(folder, content, _next(service.target, pipeline, key))
+    return table
+
+
+def _stored(service: Service, pipeline: str, table: Table, content: bytes) -> int:
+    """The number of a request that is stored; 0 of one without rows."""
+    if not content:
+        return 0
+    key = fold(table.name)
+    return store(folder_of_requests(service.target, pipeline, key), content, _next(service.target, pipeline, key))
 
 
 def token_of(table: str, number: int) -> str:
@@ -86,7 +99,7 @@ def completion(target: Target, pipeline: str, token: str) -> JsonObject:
     if stored is None or stored.value.published is None:
         return {"status": "inprogress", "step": None}
     head, step = stored.value, stored.value.published.step
-    reached = step + 1 if table == _STEPS else _position(head, str(table))
+    reached = step + 1 if table == _STEPS else position_of(head, str(table))
     if number >= reached:
         return {"status": "inprogress", "step": None}
     is_complete = outputs_have_all(head, target.registry.report(pipeline) or {})
@@ -101,7 +114,7 @@ def remove_read_requests(service: Service) -> None:
         for key in stored.value.positions if stored is not None else ():
             table, _, connector = key.partition(".")
             if stored is not None and connector == HTTP_CONNECTOR:
-                remove_read(folder_of_requests(service.target, pipeline, table), _position(stored.value, table))
+                remove_read(folder_of_requests(service.target, pipeline, table), position_of(stored.value, table))
 
 
 def outputs_have_all(head: Head, report: JsonObject) -> bool:
@@ -117,14 +130,16 @@ def outputs_have_all(head: Head, report: JsonObject) -> bool:
 def _next(target: Target, pipeline: str, table: str) -> int:
     """The least number that a new request may have."""
     stored = target.registry.head(pipeline)
-    return max(1, _position(stored.value, table)) if stored is not None else 1
+    return max(1, position_of(stored.value, table)) if stored is not None else 1
 
 
-def _position(head: Head, table: str) -> int:
+def position_of(head: Head, table: str) -> int:
+    """The number of the first request of a table that no published step has read."""
     return int(head.positions.get(f"{table}.{HTTP_CONNECTOR}", {}).get("next", 1))
 
 
-def _require_takes_rows(service: Service, pipeline: str, *, force: bool) -> None:
+def require_takes_rows(service: Service, pipeline: str, *, force: bool) -> None:
+    """Raises Refused for a pipeline that does not run, or is paused, without force."""
     status = service.lookup.see(pipeline).status
     if status == "Paused" and not force:
         raise Refused(

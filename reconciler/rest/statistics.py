@@ -19,6 +19,7 @@ from reconciler.project.program.model import Connector, Program
 from reconciler.registry.model import Controls, Deployment
 from reconciler.rest.descriptions import HTTP_CONNECTOR, folder_of_requests
 from reconciler.rest.requests import outputs_have_all
+from reconciler.rest.transactions import Phase, TransactionNow, transaction_now
 from reconciler.run.orchestration import Activity
 from reconciler.service.states import Standing
 from reconciler.service.status_model import ConnectorStatus, PipelineStatus
@@ -50,12 +51,7 @@ def statistics(
             "uptime_msecs": int(uptime),
             "runtime_elapsed_msecs": int(uptime),
             "bootstrap_in_progress": state == "Bootstrapping",
-            "transaction_status": "NoTransaction",
-            "transaction_id": 0,
-            "transaction_msecs": None,
-            "transaction_records": None,
-            "transaction_initiators": {"transaction_id": None, "initiated_by_api": None, "initiated_by_connectors": {}},
-            "commit_progress": None,
+            **_transaction(transaction_now(target, program.name)),
             "total_input_records": rows + waits,
             "buffered_input_records": waits,
             "total_input_bytes": None,
@@ -75,6 +71,23 @@ def statistics(
         "suspend_error": None,
         "inputs": [input_json(program.connectors[fold(one.name)], one, controls, buffered[one.name]) for one in inputs],
         "outputs": [output_json(program.connectors[fold(one.name)], one, controls, published) for one in outputs],
+    }
+
+
+def _transaction(now: TransactionNow) -> JsonObject:
+    began = datetime.fromisoformat(now.began_at) if now.began_at else None
+    by_api = {Phase.OPEN: "Started", Phase.COMMITTING: "Committed", Phase.NONE: None}[now.phase]
+    return {
+        "transaction_status": now.phase.value,
+        "transaction_id": now.id,
+        "transaction_msecs": None if began is None else int((datetime.now(UTC) - began).total_seconds() * 1000),
+        "transaction_records": None,
+        "transaction_initiators": {
+            "transaction_id": now.id or None,
+            "initiated_by_api": by_api,
+            "initiated_by_connectors": {},
+        },
+        "commit_progress": None,
     }
 
 

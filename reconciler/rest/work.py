@@ -14,15 +14,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from types import FrameType
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias, assert_never
 
 from reconciler.base.boundaries import boundary_from_environment
 from reconciler.base.errors import ReconcileError
+from reconciler.base.names import fold
 from reconciler.engine.protocol import Engine, Rows
+from reconciler.engine.statement import Delete, Insert, read_statement
 from reconciler.engine.stored import ColumnType
 from reconciler.environment.observer import SILENT, Observer
 from reconciler.environment.progress import Progress
-from reconciler.rest.answers import write_answer
+from reconciler.rest.answers import json_text, write_answer
 from reconciler.rest.errors import Refused, Told, told_of
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
@@ -32,7 +34,8 @@ WORK: Final = "--work-of-the-service"
 """The first word of a command line that is work of the service."""
 _INTERVAL_SECONDS: Final = 0.2
 _POLL_SECONDS: Final = 0.1
-_CHANGE: Final = re.compile(r"\s*(?:INSERT|DELETE)\b", re.IGNORECASE)
+CHANGE: Final = re.compile(r"\s*(?:INSERT|DELETE)\b", re.IGNORECASE)
+"""How a statement begins that is no query."""
 Asked: TypeAlias = Mapping[str, Any]
 
 
@@ -103,7 +106,7 @@ def _abandon(why: str) -> NoReturn:
 def _query(pipeline: Pipeline, asked: Asked) -> None:
     """Answer a SELECT, or carry out an INSERT or DELETE."""
     sql = asked["sql"]
-    if not _CHANGE.match(sql):
+    if not CHANGE.match(sql):
         write_answer(pipeline.select(sql), asked["format"], sys.stdout.buffer)
         return
     while pipeline.is_live() and pipeline.is_paused():
@@ -111,6 +114,39 @@ def _query(pipeline: Pipeline, asked: Asked) -> None:
         time.sleep(_POLL_SECONDS)
     count = sum(pipeline.execute(sql).rows.values())
     write_answer(Rows((ColumnType("count", "bigint"),), [(count,)]), asked["format"], sys.stdout.buffer)
+
+
+def _rows(pipeline: Pipeline, asked: Asked) -> None:
+    """The rows that an INSERT or DELETE would bring or take, as lines of a request."""
+    statement = read_statement(asked["sql"])
+    match statement:
+        case Insert(columns=columns, query=query):
+            named = f" AS rows_of_it ({', '.join(map(_quoted, columns))})" if columns else ""
+            found, kind = pipeline.select(f"SELECT * FROM ({query}){named}"), "insert"
+            names = list(columns) or list(pipeline.readable()[_spelled(pipeline, statement.table)])
+        case Delete(alias=alias, condition=condition):
+            where = f" WHERE {condition}" if condition is not None else ""
+            found, kind = pipeline.select(f"SELECT * FROM {_quoted(statement.table)} AS {_quoted(alias)}{where}"), "delete"
+            names = [column.name for column in found.columns]
+        case _:
+            assert_never(statement)
+    if len(found.columns) != len(names):
+        message = f"the INSERT into {statement.table} has {len(found.columns)} values in a row, for {len(names)} columns"
+        raise Refused(400, "X722", message)
+    for row in found.rows:
+        sys.stdout.write(json_text({kind: dict(zip(names, row, strict=True))}) + "\n")
+    sys.stdout.flush()
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+def _spelled(pipeline: Pipeline, table: str) -> str:
+    for name in pipeline.readable():
+        if fold(name) == fold(table):
+            return name
+    raise Refused(400, "X722", f"table {table!r} is unknown")
 
 
 def _clear(pipeline: Pipeline, asked: Asked) -> None:
@@ -123,4 +159,9 @@ def _clear(pipeline: Pipeline, asked: Asked) -> None:
     removal.carry_out()
 
 
-_WORK: Final[Mapping[str, Callable[[Pipeline, Asked], None]]] = {"deploy": _deploy, "query": _query, "clear": _clear}
+_WORK: Final[Mapping[str, Callable[[Pipeline, Asked], None]]] = {
+    "deploy": _deploy,
+    "query": _query,
+    "rows": _rows,
+    "clear": _clear,
+}

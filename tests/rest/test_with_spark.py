@@ -12,6 +12,7 @@ import pytest
 from feldera import FelderaClient
 from feldera.enums import BootstrapPolicy, PipelineStatus
 from feldera.pipeline_builder import PipelineBuilder
+from feldera.rest.errors import FelderaAPIError
 from feldera.runtime_config import RuntimeConfig
 
 from tests.acceptance.test_seed_example import (
@@ -94,5 +95,16 @@ def test_the_example_of_the_seed(client: FelderaClient) -> None:
     assert fields["class_avg"] == {"type": "DECIMAL", "nullable": True, "precision": 9, "scale": 6}
     (batch,) = pipeline.query_arrow(ALL_COURSES)
     assert batch.to_pylist()[1]["avg"] == Decimal("91.75")
+
+    # Statements of a transaction come with its commit.
+    assert pipeline.start_transaction() == 1
+    pipeline.execute("INSERT INTO students VALUES (3, 'Cy'), (4, NULL)")
+    pipeline.execute("INSERT INTO students (id) SELECT id + 10 FROM students WHERE name = 'Bob'")
+    pipeline.execute("DELETE FROM students AS s WHERE s.id = 1")
+    with pytest.raises(FelderaAPIError, match="X722"):
+        pipeline.execute("INSERT INTO students VALUES (3)")
+    assert [row["id"] for row in pipeline.query("SELECT id FROM students ORDER BY id")] == [1, 2]
+    pipeline.commit_transaction(1)
+    assert [row["id"] for row in pipeline.query("SELECT id FROM students ORDER BY id")] == [2, 3, 4, 12]
     pipeline.stop(force=False)
     pipeline.delete(clear_storage=True)

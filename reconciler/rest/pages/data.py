@@ -4,19 +4,21 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import IO, Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 from reconciler.base.digest import JsonObject
+from reconciler.engine.statement import read_statement
 from reconciler.rest.answers import MEDIA_TYPES
 from reconciler.rest.changes import follow
 from reconciler.rest.errors import Refused, Told
 from reconciler.rest.pages.operation import applied_program
-from reconciler.rest.requests import Ingress, completion, store_rows, token_of
+from reconciler.rest.requests import Ingress, completion, require_takes_rows, store_lines, store_rows, token_of
 from reconciler.rest.shared import Service
-from reconciler.rest.work import WORK, told_in
+from reconciler.rest.transactions import Phase, begin, commit, transaction_now
+from reconciler.rest.work import CHANGE, WORK, told_in
 from reconciler.server.asking import Working, ask
 
 _CHUNK = 1 << 16
@@ -40,6 +42,10 @@ def router(service: Service) -> APIRouter:
             "sql": sql,
             "format": form,
         }
+        if CHANGE.match(sql) and transaction_now(service.target, name).phase is Phase.OPEN:
+            program = applied_program(service, name)
+            store_lines(service, name, program, read_statement(sql).table, _rows_of(service, asked))
+            return Response(b"", headers={"content-type": MEDIA_TYPES[form]})
         return _streamed(service, asked, MEDIA_TYPES[form])
 
     @pages.post("/pipelines/{name}/ingress/{table}")
@@ -70,6 +76,21 @@ def router(service: Service) -> APIRouter:
         service.lookup.require(name)
         return completion(service.target, name, token)
 
+    @pages.post("/pipelines/{name}/start_transaction")
+    def start_transaction(name: str) -> JsonObject:
+        """Have all rows that come from now on, over HTTP or by statements, read in one step: after the commit."""
+        program = applied_program(service, name)
+        with service.deployments.lock(name):
+            require_takes_rows(service, name, force=True)
+            return {"transaction_id": begin(service.target, name, program)}
+
+    @pages.post("/pipelines/{name}/commit_transaction", status_code=202)
+    def commit_transaction(name: str) -> JsonObject:
+        """Have the rows of the transaction read. It is over when `stats` tell no transaction any more."""
+        service.lookup.require(name)
+        with service.deployments.lock(name):
+            return {"transaction_id": commit(service.target, name)}
+
     @pages.post("/pipelines/{name}/egress/{relation}")
     def egress(
         name: str,
@@ -87,30 +108,46 @@ def router(service: Service) -> APIRouter:
 
 def _streamed(service: Service, asked: JsonObject, media_type: str) -> Response:
     """What a process writes, as it comes; an error where it writes nothing."""
+    with tempfile.TemporaryFile() as told:
+        reading, working = _begun(service, "query", asked, told.fileno())
+        first = os.read(reading, _CHUNK)
+        if first:
+            return StreamingResponse(_rest(first, reading, working), headers={"content-type": media_type})
+        _ended(reading, working, told)
+    return Response(b"", headers={"content-type": media_type})
+
+
+def _rows_of(service: Service, asked: JsonObject) -> bytes:
+    """The rows of an INSERT or DELETE, as lines of a request."""
+    with tempfile.TemporaryFile() as told:
+        reading, working = _begun(service, "rows", asked, told.fileno())
+        found = bytearray()
+        while chunk := os.read(reading, _CHUNK):
+            found += chunk
+        _ended(reading, working, told)
+    return bytes(found)
+
+
+def _begun(service: Service, what: str, asked: JsonObject, told: int) -> tuple[int, Working]:
+    """A process that was begun, and where its output is read."""
     reading, writing = os.pipe()
-    told = tempfile.TemporaryFile()  # noqa: SIM115
     try:
-        working = ask(service.place, service.target.root, [WORK, "query", json.dumps(asked)], writing, told.fileno())
+        return reading, ask(service.place, service.target.root, [WORK, what, json.dumps(asked)], writing, told)
     except BaseException:
         os.close(reading)
-        told.close()
         raise
     finally:
         os.close(writing)
-    first = os.read(reading, _CHUNK)
-    if first:
-        rest = _rest(first, reading, working)
-        told.close()
-        return StreamingResponse(rest, headers={"content-type": media_type})
+
+
+def _ended(reading: int, working: Working, told: IO[bytes]) -> None:
+    """Wait for a process that writes no more. Raises Refused where it failed."""
     os.close(reading)
     code = working.wait()
     working.close()
-    with told:
-        told.seek(0)
-        text = told.read().decode("utf-8", "replace")
+    told.seek(0)
     if code != 0:
-        raise _failed(told_in(text.rstrip("\n").rpartition("\n")[2]))
-    return Response(b"", headers={"content-type": media_type})
+        raise _failed(told_in(told.read().decode("utf-8", "replace").rstrip("\n").rpartition("\n")[2]))
 
 
 def _rest(first: bytes, reading: int, working: Working) -> Iterator[bytes]:

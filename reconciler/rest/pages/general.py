@@ -20,8 +20,6 @@ NOT_HERE: Final = (
     ("POST", "/pipelines/{name}/samply_profile", "there is no native process to sample: Spark's own pages show its jobs"),
     ("GET", "/pipelines/{name}/samply_profile", "there is no native process to sample: Spark's own pages show its jobs"),
     ("POST", "/pipelines/{name}/testing", "the version of the platform is the one that is installed"),
-    ("POST", "/pipelines/{name}/start_transaction", "transactions are not there yet"),
-    ("POST", "/pipelines/{name}/commit_transaction", "transactions are not there yet"),
     ("POST", "/pipelines/{name}/checkpoint/sync", "a checkpoint is in the warehouse, which may be an object store"),
     ("GET", "/pipelines/{name}/checkpoint/sync_status", "a checkpoint is in the warehouse, which may be an object store"),
     ("GET", "/pipelines/{name}/checkpoints/remote", "a checkpoint is in the warehouse, which may be an object store"),
