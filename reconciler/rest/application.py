@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 
 from reconciler.base.errors import ReconcileError
 from reconciler.base.version import __version__
+from reconciler.rest.console import pages as console
 from reconciler.rest.errors import Refused, Told, told_of
 from reconciler.rest.pages import data, figures, general, operation, pipelines
 from reconciler.rest.shared import Service
@@ -31,8 +32,11 @@ def new_application(service: Service, token: str = "") -> FastAPI:
     )
     for pages in (general, pipelines, operation, data, figures):
         application.include_router(pages.router(service), prefix="/v0")
-    application.add_exception_handler(Refused, _refused)
-    application.add_exception_handler(ReconcileError, _failed)
+    application.include_router(console.router(service))
+    application.mount("/static", console.static_files())
+    telling = _Telling(service)
+    application.add_exception_handler(Refused, telling.refused)
+    application.add_exception_handler(ReconcileError, telling.failed)
     application.add_exception_handler(RequestValidationError, _invalid)
     application.add_exception_handler(HTTPException, _unknown)
     application.add_exception_handler(Exception, _unexpected)
@@ -75,14 +79,26 @@ def _sent(told: Told) -> Response:
     return JSONResponse(told.to_json(), told.status)
 
 
-def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refused)
-    return _sent(error.told)
+def _of_console(request: Request) -> bool:
+    return request.url.path == "/" or request.url.path.startswith("/console/")
 
 
-def _failed(request: Request, error: Exception) -> Response:
-    assert isinstance(error, ReconcileError)
-    return _sent(told_of(error))
+class _Telling:
+    """Tells errors: as a page where a page was asked for."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def refused(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, Refused)
+        return self._told(request, error.told)
+
+    def failed(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, ReconcileError)
+        return self._told(request, told_of(error))
+
+    def _told(self, request: Request, told: Told) -> Response:
+        return console.error_page(self._service, told.message, told.status) if _of_console(request) else _sent(told)
 
 
 def _invalid(request: Request, error: Exception) -> Response:

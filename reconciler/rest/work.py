@@ -24,6 +24,7 @@ from reconciler.engine.statement import Delete, Insert, read_statement
 from reconciler.engine.stored import ColumnType
 from reconciler.environment.observer import SILENT, Observer
 from reconciler.environment.progress import Progress
+from reconciler.plan.words import summarise
 from reconciler.rest.answers import json_text, write_answer
 from reconciler.rest.errors import Refused, Told, told_of
 from reconciler.service.pipeline import Pipeline
@@ -149,6 +150,18 @@ def _spelled(pipeline: Pipeline, table: str) -> str:
     raise Refused(400, "X722", f"table {table!r} is unknown")
 
 
+def _rollback(pipeline: Pipeline, asked: Asked) -> None:
+    """Give an object an earlier version, or let the files hold again for it; who asks for that agrees to it. What was done,
+    in words."""
+    name = asked["version"]
+    rollback = pipeline.end_of_rollback(name) if asked["end"] else pipeline.rollback_of(name)
+    change = pipeline.rolling_back(rollback)
+    if change.plan.needs_approval or change.plan.extra_approvals:
+        change.approve(asked["by"], "asked for in the console")
+    change.carry_out()
+    print(f"{name}: {summarise(change.plan)}")
+
+
 def _clear(pipeline: Pipeline, asked: Asked) -> None:
     """Remove all that is stored of a pipeline, as an apply whose files are gone. Who asks for that agrees to it."""
     removal = pipeline.removal()
@@ -164,4 +177,5 @@ _WORK: Final[Mapping[str, Callable[[Pipeline, Asked], None]]] = {
     "query": _query,
     "rows": _rows,
     "clear": _clear,
+    "rollback": _rollback,
 }

@@ -1,10 +1,6 @@
 """Data: queries and statements, rows that come, rows that changed."""
 
-import json
-import os
-import tempfile
-from collections.abc import Iterator
-from typing import IO, Annotated, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response, StreamingResponse
@@ -13,15 +9,14 @@ from reconciler.base.digest import JsonObject
 from reconciler.engine.statement import read_statement
 from reconciler.rest.answers import MEDIA_TYPES
 from reconciler.rest.changes import follow
-from reconciler.rest.errors import Refused, Told
+from reconciler.rest.errors import Refused
 from reconciler.rest.pages.operation import applied_program
+from reconciler.rest.processes import answer_in_parts, answer_of
 from reconciler.rest.requests import Ingress, completion, require_takes_rows, store_lines, store_rows, token_of
 from reconciler.rest.shared import Service
 from reconciler.rest.transactions import Phase, begin, commit, transaction_now
-from reconciler.rest.work import CHANGE, WORK, told_in
-from reconciler.server.asking import Working, ask
+from reconciler.rest.work import CHANGE
 
-_CHUNK = 1 << 16
 Form = Literal["json", "text", "arrow_ipc", "parquet", "hash"]
 
 
@@ -35,18 +30,12 @@ def router(service: Service) -> APIRouter:
         service.lookup.require(name)
         if not sql.strip():
             raise Refused(400, "EmptyQuery", "the query is empty")
-        asked = {
-            "root": str(service.target.root),
-            "environment": service.target.environment.name,
-            "pipeline": name,
-            "sql": sql,
-            "format": form,
-        }
         if CHANGE.match(sql) and transaction_now(service.target, name).phase is Phase.OPEN:
             program = applied_program(service, name)
-            store_lines(service, name, program, read_statement(sql).table, _rows_of(service, asked))
+            store_lines(service, name, program, read_statement(sql).table, answer_of(service, name, "rows", sql=sql))
             return Response(b"", headers={"content-type": MEDIA_TYPES[form]})
-        return _streamed(service, asked, MEDIA_TYPES[form])
+        parts = answer_in_parts(service, name, "query", sql=sql, format=form)
+        return StreamingResponse(parts, headers={"content-type": MEDIA_TYPES[form]})
 
     @pages.post("/pipelines/{name}/ingress/{table}")
     async def ingress(
@@ -104,65 +93,3 @@ def router(service: Service) -> APIRouter:
         return StreamingResponse(chunks, media_type="application/json")
 
     return pages
-
-
-def _streamed(service: Service, asked: JsonObject, media_type: str) -> Response:
-    """What a process writes, as it comes; an error where it writes nothing."""
-    with tempfile.TemporaryFile() as told:
-        reading, working = _begun(service, "query", asked, told.fileno())
-        first = os.read(reading, _CHUNK)
-        if first:
-            return StreamingResponse(_rest(first, reading, working), headers={"content-type": media_type})
-        _ended(reading, working, told)
-    return Response(b"", headers={"content-type": media_type})
-
-
-def _rows_of(service: Service, asked: JsonObject) -> bytes:
-    """The rows of an INSERT or DELETE, as lines of a request."""
-    with tempfile.TemporaryFile() as told:
-        reading, working = _begun(service, "rows", asked, told.fileno())
-        found = bytearray()
-        while chunk := os.read(reading, _CHUNK):
-            found += chunk
-        _ended(reading, working, told)
-    return bytes(found)
-
-
-def _begun(service: Service, what: str, asked: JsonObject, told: int) -> tuple[int, Working]:
-    """A process that was begun, and where its output is read."""
-    reading, writing = os.pipe()
-    try:
-        return reading, ask(service.place, service.target.root, [WORK, what, json.dumps(asked)], writing, told)
-    except BaseException:
-        os.close(reading)
-        raise
-    finally:
-        os.close(writing)
-
-
-def _ended(reading: int, working: Working, told: IO[bytes]) -> None:
-    """Wait for a process that writes no more. Raises Refused where it failed."""
-    os.close(reading)
-    code = working.wait()
-    working.close()
-    told.seek(0)
-    if code != 0:
-        raise _failed(told_in(told.read().decode("utf-8", "replace").rstrip("\n").rpartition("\n")[2]))
-
-
-def _rest(first: bytes, reading: int, working: Working) -> Iterator[bytes]:
-    try:
-        yield first
-        while chunk := os.read(reading, _CHUNK):
-            yield chunk
-        working.wait()
-    finally:
-        # Who does not read on wants no more.
-        working.close()
-        os.close(reading)
-
-
-def _failed(told: Told | None) -> Refused:
-    if told is None:
-        return Refused(500, "ProcessEnded", "the process that answered the query was killed; asking again is safe")
-    return Refused(told.status, told.code, told.message, told.details)

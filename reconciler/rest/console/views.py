@@ -1,0 +1,258 @@
+"""What the pages of the console show, as values: read anew for each page, and nothing of it is kept but plans."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from typing import Any, Final
+
+from reconciler.base.errors import ReconcileError
+from reconciler.diff.wording import describe_cause
+from reconciler.plan.changes import rows_of
+from reconciler.plan.model import Plan
+from reconciler.plan.words import SYMBOLS, describe_approval, judged_hazards, step_groups, summarise
+from reconciler.query.dead_letters import ALWAYS_DEAD_LETTERS, rows_without_engine
+from reconciler.registry.model import Deployment
+from reconciler.registry.protocol import History
+from reconciler.rest.errors import told_of
+from reconciler.rest.shared import Service
+from reconciler.service.pending import Pending, read_pending
+from reconciler.service.status import read_status
+from reconciler.service.status_model import ConnectorStatus, PipelineStatus
+from reconciler.state.events import LoggedEvent, read_events
+from reconciler.versions.history import PastApply, list_applies
+from reconciler.versions.looking import VersionedName, VersionList, find_object, list_versions
+
+_EVENTS: Final = 30
+_LETTERS: Final = 100
+_VERSIONS: Final = 20
+REJECTED: Final = "plan rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A pipeline in the list. `error` is what keeps it from running, or from being looked at; `behind` how many seconds old
+    the oldest change was at its last step."""
+
+    name: str
+    state: str
+    owner: str
+    pending: str
+    needs_approval: bool
+    step: int | None
+    behind: float | None
+    lag: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """A line of two texts beside each other; empty where one has no such line."""
+
+    before: str
+    after: str
+    differs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShownChange:
+    """A relation that a plan changes: its sign, what becomes of it, and why."""
+
+    sign: str
+    address: str
+    effect: str
+    causes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPlan:
+    """A plan as a page shows it. `refusal` is why apply would not carry it out now (empty: it would); `decided` what was
+    said of it before: approvals and rejections, in words."""
+
+    digest: str
+    summary: str
+    changes: tuple[ShownChange, ...]
+    hazards: tuple[tuple[str, str, str], ...]
+    queries: tuple[tuple[str, tuple[SideBySide, ...]], ...]
+    steps: tuple[tuple[str, tuple[str, ...]], ...]
+    approval: str
+    refusal: str
+    changes_nothing: bool
+    decided: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """One pipeline: where it stands, what goes on, what is wrong."""
+
+    status: PipelineStatus
+    state: str
+    owner: str
+    wish: Deployment
+    errors: tuple[str, ...]
+    events: tuple[LoggedEvent, ...]
+    phases: tuple[tuple[str, float, float], ...] = field(default=())
+
+
+def list_pipelines(service: Service) -> tuple[Listed, ...]:
+    """All pipelines; one that can't be read says why."""
+    return tuple(_listed(service, name) for name in service.lookup.names())
+
+
+def overview(service: Service, name: str) -> Overview:
+    """One pipeline. Raises Refused, ReconcileError."""
+    seen = service.lookup.see(name)
+    status = read_status(service.target, name)
+    events = read_events(service.target.registry, name, _EVENTS)
+    return Overview(
+        status,
+        seen.status,
+        "the API" if seen.description is not None else "git",
+        seen.wish,
+        tuple(_errors(status, seen.wish)),
+        tuple(reversed(events)),
+        _phases(status),
+    )
+
+
+def shown_pending(service: Service, name: str) -> ShownPlan | None:
+    """The plan of the files; None where there is nothing to plan. Raises ReconcileError."""
+    pending = read_pending(service.target, name)
+    return None if pending is None else show_plan(service, pending)
+
+
+def show_plan(service: Service, pending: Pending) -> ShownPlan:
+    """A plan as a page shows it."""
+    plan = pending.plan
+    return ShownPlan(
+        plan.digest,
+        summarise(plan),
+        tuple(
+            ShownChange(
+                SYMBOLS[row.change.action],
+                f"{row.change.kind.value} {row.change.name}",
+                row.effect,
+                tuple(describe_cause(cause) for cause in row.change.causes),
+            )
+            for row in rows_of(plan)
+        ),
+        tuple((hazard.code, hazard.subject, words) for hazard, words in judged_hazards(plan)),
+        tuple((one.view, side_by_side(one.applied, one.desired)) for one in plan.queries),
+        step_groups(plan.steps),
+        describe_approval(plan),
+        "" if pending.refusal is None else pending.refusal.message,
+        plan.changes_nothing,
+        _decided(service, plan),
+    )
+
+
+def side_by_side(before: str, after: str) -> tuple[SideBySide, ...]:
+    """Two texts, line by line beside each other."""
+    old, new = before.splitlines(), after.splitlines()
+    found: list[SideBySide] = []
+    for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        for number in range(max(b - a, d - c)):
+            left = old[a + number] if a + number < b else ""
+            right = new[c + number] if c + number < d else ""
+            found.append(SideBySide(left, right, kind != "equal"))
+    return tuple(found)
+
+
+def versions_of(service: Service, name: str, relation: str) -> VersionList:
+    """The last versions of a relation. Raises NotFound."""
+    found = find_object(service.target, VersionedName(name, relation, None))
+    return list_versions(service.target, found, _VERSIONS)
+
+
+def applies_of(service: Service, name: str) -> tuple[PastApply, ...]:
+    """What was applied, the newest first."""
+    return tuple(reversed(list_applies(service.target, [name])))
+
+
+def prunes_of(service: Service, name: str) -> tuple[Mapping[str, Any], ...]:
+    """What was pruned, the newest first."""
+    return tuple(reversed(service.target.registry.history(History.PRUNES, name)))
+
+
+def rejections_of(service: Service, name: str) -> tuple[Mapping[str, Any], ...]:
+    """Plans that were rejected, oldest first: rows of the audit."""
+    return tuple(service.target.registry.history(History.AUDIT, name, event=REJECTED))
+
+
+def dead_letters_of(service: Service, name: str) -> tuple[list[str], list[Sequence[Any]]]:
+    """The records that could not become rows: columns and rows, the newest step first."""
+    stored = service.target.registry.head(name)
+    published = stored.value.published if stored is not None else None
+    if published is None:
+        return [], []
+    rows = rows_without_engine(service.target, name, f"SELECT * FROM {ALWAYS_DEAD_LETTERS}", published.step)
+    if rows is None:
+        return [], []
+    return [column.name for column in rows.columns], list(reversed(rows.rows))[:_LETTERS]
+
+
+def lag_of(connectors: Sequence[ConnectorStatus]) -> int:
+    """How much waits to be read, in what each source counts."""
+    return sum(sum(one.backlog.values()) for one in connectors)
+
+
+def _listed(service: Service, name: str) -> Listed:
+    try:
+        seen = service.lookup.see(name)
+        status = read_status(service.target, name)
+    except ReconcileError as error:
+        return Listed(name, "Unknown", "", "", False, None, None, 0, told_of(error).message)
+    errors = [*_errors(status, seen.wish)]
+    behind = status.run.freshness.get("last") if status.run is not None else None
+    return Listed(
+        name,
+        seen.status,
+        "API" if seen.description is not None else "git",
+        status.pending,
+        bool(status.refusal) or bool(seen.wish.awaits),
+        status.step,
+        behind,
+        lag_of(status.connectors),
+        errors[0] if errors else "",
+    )
+
+
+def _errors(status: PipelineStatus, wish: Deployment) -> list[str]:
+    found = [wish.error["message"]] if wish.error is not None else []
+    if status.run is not None and status.run.error is not None:
+        found.append(_words(status.run.error))
+    if status.failed_command is not None:
+        told = status.failed_command
+        found.append(f"{told.command} failed: {_words(told.error)}" if told.error is not None else f"{told.command} died")
+    found += [
+        f"{one.name}: {_words(one.last_error)}"
+        for one in status.connectors
+        if one.activity == "failing" and one.last_error is not None
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _words(error: Mapping[str, Any]) -> str:
+    hint = f" ({error['hint']})" if error.get("hint") else ""
+    return f"{error['code']}: {error['message']}{hint}"
+
+
+def _phases(status: PipelineStatus) -> tuple[tuple[str, float, float], ...]:
+    """By phase of a step: its seconds in the last one, and their part of the whole."""
+    last = dict(status.run.phases.get("last", {})) if status.run is not None else {}
+    whole = sum(last.values()) or 1.0
+    return tuple((name, seconds, seconds / whole) for name, seconds in last.items())
+
+
+def _decided(service: Service, plan: Plan) -> tuple[str, ...]:
+    registry = service.target.registry
+    given = registry.history(History.APPROVALS, plan.pipeline, plan_digest=plan.digest)
+    words = [(row["at"], f"approved by {row['by']}{_said(row['comment'])}") for row in given]
+    for row in rejections_of(service, plan.pipeline):
+        digest, _, why = row["details"].partition(" ")
+        if digest == plan.digest:
+            words.append((row["at"], f"rejected by {row['by']}{_said(why)}"))
+    return tuple(f"{at[:19]} {text}" for at, text in sorted(words))
+
+
+def _said(comment: str) -> str:
+    return f": {comment}" if comment else ""

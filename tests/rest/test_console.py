@@ -1,0 +1,199 @@
+"""The console without a browser: what its pages say, and what its forms do. `test_browser.py` looks at it as people do."""
+
+import html
+import json
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import requests
+from feldera import Pipeline
+from feldera.enums import PipelineStatus
+
+from reconciler.environment.target import open_target
+from reconciler.rest.console.graph import draw
+from reconciler.rest.console.views import side_by_side
+from reconciler.workspace.desired import validate_pipeline
+from tests.rest.conftest import Serving, new_repository
+
+TABLE = "CREATE TABLE items (id BIGINT);\n"
+VIEW = "CREATE VIEW counted AS SELECT COUNT(*) AS n FROM items;"
+
+
+def page(service: Serving, path: str, status: int = 200) -> str:
+    answer = requests.get(service.address + path, timeout=60)
+    assert answer.status_code == status, answer.text
+    return html.unescape(answer.text)
+
+
+def act(service: Serving, name: str, what: str, status: int = 200, **form: str) -> str:
+    answer = requests.post(f"{service.address}/console/pipelines/{name}/{what}", data=form, timeout=120)
+    assert answer.status_code == status, answer.text
+    return html.unescape(answer.text)
+
+
+def changed(service: Serving, name: str) -> Pipeline:
+    """A pipeline whose start awaits the approval of a changed view."""
+    pipeline = service.pipeline(name, TABLE + VIEW)
+    pipeline.start()
+    pipeline.execute("INSERT INTO items VALUES (1)")
+    pipeline.stop(force=True)
+    pipeline.modify(sql=TABLE + VIEW.replace("COUNT(*)", "COUNT(id)"))
+    pipeline.start()
+    return pipeline
+
+
+def digest_in(text: str) -> str:
+    (found,) = set(re.findall(r'name="digest" value="(sha256:[0-9a-f]+)"', text))
+    return found
+
+
+def test_a_plan_is_approved(service: Serving) -> None:
+    pipeline = changed(service, "approved")
+    assert "needs approval" in page(service, "/")
+    shown = page(service, "/console/pipelines/approved/plan")
+    assert "~</code> <strong>view counted" in shown
+    assert "COUNT(*)" in shown
+    assert "COUNT(id)" in shown
+    act(service, "approved", "approve", 400, digest="sha256:" + "0" * 64, by="ann")
+    said = act(service, "approved", "approve", digest=digest_in(shown), by="ann", comment="looks right")
+    assert "ann approved the plan" in said
+    pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=60)
+    history = page(service, "/console/pipelines/approved/history")
+    assert "recorded" in history
+    assert "nothing would change" in page(service, "/console/pipelines/approved/plan")
+    pipeline.stop(force=True)
+
+
+def test_a_plan_is_rejected(service: Serving) -> None:
+    pipeline = changed(service, "rejected")
+    digest = digest_in(page(service, "/console/pipelines/rejected/plan"))
+    act(service, "rejected", "reject", 409, digest="sha256:" + "0" * 64, by="bob")
+    assert "bob rejected the plan" in act(service, "rejected", "reject", digest=digest, by="bob", comment="not now")
+    assert pipeline.status() == PipelineStatus.STOPPED
+    assert "rejected by bob: not now" in page(service, "/console/pipelines/rejected/plan")
+    assert "not now" in page(service, "/console/pipelines/rejected/history")
+
+
+def test_a_pipeline_is_started_paused_and_stopped(service: Serving) -> None:
+    pipeline = service.pipeline("acted", TABLE + VIEW)
+    assert "the pipeline starts" in act(service, "acted", "start")
+    pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=60)
+    act(service, "acted", "pause")
+    pipeline.wait_for_status(PipelineStatus.PAUSED, timeout=60)
+    act(service, "acted", "resume")
+    pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=60)
+    act(service, "acted", "connector", connector="items.api_ingress", do="pause")
+    assert "Start items.api_ingress" in page(service, "/console/pipelines/acted")
+    act(service, "acted", "connector", 404, connector="items.none", do="pause")
+    act(service, "acted", "stop")
+    pipeline.wait_for_status(PipelineStatus.STOPPED, timeout=60)
+    assert "start it first" in act(service, "acted", "pause", 400)
+    assert "nothing that can be done" in act(service, "acted", "dance", 404)
+    assert "Unknown pipeline" in page(service, "/console/pipelines/nowhere", 404)
+
+
+def test_what_fails_and_what_became_no_row_is_found(service: Serving) -> None:
+    folder = service.root / "letters"
+    folder.mkdir()
+    (folder / "a.json").write_text('{"id": 1}\n{"id": "<b>no number</b>"}\n')
+    files = {
+        "name": "files",
+        "transport": {"name": "file_input", "config": {"path": str(folder)}},
+        "format": {"name": "json"},
+    }
+    pipeline = service.pipeline(
+        "failing", f"CREATE TABLE items (id BIGINT) WITH ('connectors' = '{json.dumps([files])}');" + VIEW
+    )
+    pipeline.start()
+    wait_for(lambda: "no number" in page(service, "/console/pipelines/failing/dead_letters"))
+    raw = requests.get(f"{service.address}/console/pipelines/failing/dead_letters", timeout=60).text
+    assert "<b>no number" not in raw
+    (folder / "a.json").write_text("{}\n" * 100)
+    wait_for(lambda: "X711" in page(service, "/"))
+    assert "changed after it was read" in page(service, "/console/pipelines/failing")
+    pipeline.stop(force=True)
+
+
+def test_a_version_is_rolled_back(service: Serving) -> None:
+    pipeline = changed(service, "rolled")
+    pipeline.approve()
+    pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=60)
+    assert "Roll back to version 0 of counted" in page(service, "/console/pipelines/rolled/versions?of=counted")
+    said = act(service, "rolled", "rollback", version="counted@v0", by="ann")
+    assert "counted@v0: " in said
+    assert "rolled back" in page(service, "/console/pipelines/rolled").lower()
+    act(service, "rolled", "rollback", 404, version="counted@v7", by="ann")
+    act(service, "rolled", "rollback", version="counted", end="yes", by="ann")
+    pipeline.stop(force=True)
+
+
+def test_queries_are_answered_and_only_read(service: Serving) -> None:
+    pipeline = service.pipeline("queried", TABLE + VIEW)
+    pipeline.start()
+    pipeline.execute("INSERT INTO items VALUES (41), (42)")
+    assert "<td>42</td>" in page(service, "/console/pipelines/queried/query?sql=SELECT+*+FROM+items")
+    assert "X722" in page(service, "/console/pipelines/queried/query?sql=SELECT+*+FROM+nowhere")
+    assert "only reads" in page(service, "/console/pipelines/queried/query?sql=DELETE+FROM+items")
+    pipeline.stop(force=True)
+
+
+def test_a_page_is_told_when_something_changed(service: Serving) -> None:
+    pipeline = service.pipeline("told", TABLE)
+    with requests.get(f"{service.address}/console/changes?of=told", stream=True, timeout=60) as answer:
+        lines = answer.iter_lines(decode_unicode=True)
+        assert next(lines) == ": listening"
+        pipeline.start()
+        assert next(line for line in lines if line.startswith("data")) == "data: changed"
+    pipeline.stop(force=True)
+
+
+@pytest.mark.parametrize("path", ["/", "/console/pipelines/x/plan", "/static/console.js"])
+def test_pages_of_other_sites_get_no_page(service: Serving, path: str) -> None:
+    for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Host": "evil.example"}):
+        assert requests.get(service.address + path, headers=headers, timeout=60).status_code == 403
+        assert requests.post(service.address + path, headers=headers, timeout=60).status_code == 403
+
+
+def test_a_page_holds_nothing_from_elsewhere(service: Serving) -> None:
+    answer = requests.get(service.address, timeout=60)
+    assert "default-src 'self'" in answer.headers["content-security-policy"]
+    assert not re.findall(r"(?:src|href)=\"(?:https?:)?//", answer.text)
+
+
+def test_five_hundred_views_are_drawn_around_one(tmp_path: Path) -> None:
+    root = new_repository(tmp_path / "large")
+    folder = root / "pipelines" / "large"
+    folder.mkdir(parents=True)
+    (folder / "pipeline.yaml").write_text("apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: large}\n")
+    views = [f"CREATE VIEW v{n} AS SELECT id FROM {'items' if n < 10 else f'v{n - 10}'};" for n in range(500)]
+    (folder / "program.sql").write_text(TABLE + "\n".join(views))
+    program = validate_pipeline(open_target(root, None), "large").program
+    assert program is not None
+    graph = draw(program, "v100")
+    assert {node.name for node in graph.nodes} == {"v80", "v90", "v100", "v110", "v120"}
+    assert [node.x for node in sorted(graph.nodes, key=lambda node: int(node.name[1:]))] == [0, 230, 460, 690, 920]
+    assert graph.all == 501
+    assert draw(program, "nowhere").nodes
+    assert len(draw(program, None).nodes) < 100
+
+
+def test_texts_are_laid_side_by_side() -> None:
+    found = side_by_side("SELECT\n  a,\n  b\nFROM t", "SELECT\n  a,\n  c,\n  d\nFROM t")
+    assert [(one.before.strip(), one.after.strip(), one.differs) for one in found] == [
+        ("SELECT", "SELECT", False),
+        ("a,", "a,", False),
+        ("b", "c,", True),
+        ("", "d", True),
+        ("FROM t", "FROM t", False),
+    ]
+
+
+def wait_for(is_so: Callable[[], bool]) -> None:
+    for _ in range(200):
+        if is_so():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it does not become so")
