@@ -13,6 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.concurrency import run_in_threadpool
 from starlette.staticfiles import StaticFiles
 
+from reconciler.base.digest import digest_text
 from reconciler.base.errors import ReconcileError
 from reconciler.base.names import fold
 from reconciler.base.version import __version__
@@ -35,7 +36,8 @@ _HEADERS: Final = {
     "content-security-policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src data:; frame-ancestors 'none'",
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
+    # With none at all, forms would not say that they come from here.
+    "referrer-policy": "same-origin",
 }
 _TABS: Final = ("overview", "plan", "query", "versions", "history", "dead_letters")
 
@@ -52,24 +54,26 @@ def router(service: Service) -> APIRouter:
 
     @pages.get("/")
     def all_pipelines() -> Response:
-        return render("pipelines.html", listed=views.list_pipelines(service))
+        mark = _mark(service, "")
+        return render("pipelines.html", mark=mark, listed=views.list_pipelines(service))
 
     @pages.get("/console/changes")
-    def changes(of: str = "") -> Response:
-        """Server-sent events: one whenever something is another than before."""
-        return StreamingResponse(_changes(service, of), media_type="text/event-stream")
+    def changes(of: str = "", since: str = "") -> Response:
+        """Server-sent events: one whenever something is another than before, or than a page with that mark has it."""
+        return StreamingResponse(_changes(service, of, since), media_type="text/event-stream")
 
     @pages.get("/console/pipelines/{name}")
     def pipeline(name: str, at: str | None = None, said: str = "") -> Response:
-        found = views.overview(service, name)
+        mark, found = _mark(service, name), views.overview(service, name)
         snapshot = read_applied(service.target, name).snapshot
         graph = None if snapshot is None else draw(snapshot.program, None if at is None else at)
-        return render("overview.html", name=name, tab="overview", found=found, graph=graph, at=at, said=said)
+        return render("overview.html", name=name, tab="overview", found=found, graph=graph, at=at, said=said, mark=mark)
 
     @pages.get("/console/pipelines/{name}/plan")
     def plan(name: str, said: str = "") -> Response:
         service.lookup.require(name)
-        return render("plan.html", name=name, tab="plan", plan=views.shown_pending(service, name), said=said)
+        mark, found = _mark(service, name), views.shown_pending(service, name)
+        return render("plan.html", name=name, tab="plan", plan=found, said=said, mark=mark)
 
     @pages.get("/console/pipelines/{name}/query")
     def query(name: str, sql: str = "") -> Response:
@@ -122,8 +126,10 @@ class _Renderer:
         self._pages.filters["path"] = lambda text: quote(str(text), safe="")
         self._service = service
 
-    def __call__(self, template: str, status_code: int = 200, **values: Any) -> HTMLResponse:
+    def __call__(self, template: str, status_code: int = 200, mark: str = "", **values: Any) -> HTMLResponse:
         shown = {
+            # Before the page is read: what changes meanwhile is told afterwards.
+            "mark": mark,
             "environment": self._service.target.environment.name,
             "by": self._service.by(),
             "version": __version__,
@@ -228,9 +234,11 @@ def _answered(service: Service, name: str, sql: str) -> tuple[list[str], list[li
     return columns, [list(row.values()) for row in found[:_ROWS]], ""
 
 
-async def _changes(service: Service, name: str) -> AsyncIterator[str]:
+async def _changes(service: Service, name: str, since: str) -> AsyncIterator[str]:
     seen, waited = await asyncio.to_thread(_mark, service, name), 0.0
     yield ": listening\n\n"
+    if since and since != seen:
+        yield "data: changed\n\n"
     while True:
         await asyncio.sleep(_POLL_SECONDS)
         waited += _POLL_SECONDS
@@ -243,8 +251,8 @@ async def _changes(service: Service, name: str) -> AsyncIterator[str]:
             yield ": still\n\n"
 
 
-def _mark(service: Service, name: str) -> tuple[object, ...]:
-    """What differs when a page would."""
+def _mark(service: Service, name: str) -> str:
+    """What differs when a page would: of a pipeline, or of all."""
     registry = service.target.registry
     found: list[object] = []
     for one in [name] if name else service.lookup.names():
@@ -252,4 +260,4 @@ def _mark(service: Service, name: str) -> tuple[object, ...]:
         report = registry.report(one) or {}
         found.append((one, head and head.token, wish and wish.token, report.get("updated_at"), read_controls(registry, one)))
         found.append(service.deployments.is_worked_on(one))
-    return tuple(found)
+    return digest_text(repr(found))

@@ -2,6 +2,7 @@
 "use strict";
 const main = document.getElementById("main");
 const live = document.getElementById("live");
+let shown = main.innerHTML;
 
 // Whoever is writing is not disturbed: the page waits until they are done.
 const isBusy = () => main.contains(document.activeElement) && document.activeElement.matches("input, textarea, select");
@@ -12,7 +13,8 @@ async function renew() {
   if (!answer.ok || isBusy()) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   const fresh = page.getElementById("main");
-  if (!fresh) return;
+  if (!fresh || fresh.innerHTML === shown) return;
+  shown = fresh.innerHTML;
   const focused = document.activeElement && document.activeElement.getAttribute("aria-label");
   main.innerHTML = fresh.innerHTML;
   if (focused) main.querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
@@ -38,7 +40,8 @@ document.addEventListener("keydown", (event) => {
   if (tab) location.href = tab.href;
 });
 
-const changes = new EventSource(`/console/changes?of=${encodeURIComponent(document.body.dataset.of)}`);
+const { of, mark } = document.body.dataset;
+const changes = new EventSource(`/console/changes?${new URLSearchParams({ of, since: mark })}`);
 changes.onopen = () => { live.textContent = "live"; };
 changes.onerror = () => { live.textContent = "the service does not answer"; };
 changes.onmessage = renew;
