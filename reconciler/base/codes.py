@@ -346,6 +346,7 @@ _USAGE: Final[dict[str, str]] = {
     "U861": "a server serves the repository already",
     "U862": "the server ended while a command ran",
     "U863": "the API can't listen",
+    "U864": "the API would not be safe",
 }
 
 _HAZARDS: Final = {

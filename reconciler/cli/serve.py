@@ -2,8 +2,8 @@
 
 import importlib
 import pkgutil
-import socket
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 
@@ -12,11 +12,13 @@ from reconciler.base.errors import EXIT_DONE, ReconcileError
 from reconciler.cli.options import target_of, target_options
 from reconciler.cli.output import note, say
 from reconciler.environment.target import Target
+from reconciler.rest.serving import LOOPBACK, WantedHttp, listener_at, serve_http
 from reconciler.server.background import start_in_background
 from reconciler.server.listening import Http, Server, Taken, Wanted, only_server, stop_server
 from reconciler.server.places import Place, place_of
 from reconciler.service.engines import shared_spark
 
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _NO_COMMANDS = ("reconciler.testing", "reconciler.job")
 _LIBRARIES = (
     "anyio._backends._asyncio",
@@ -53,6 +55,15 @@ _IDLE_MINUTES = 60.0
     metavar="PORT",
     help="Where the API listens on this machine; 0: any free port. [8080, or the next that is free]",
 )
+@click.option(
+    "--host",
+    default=LOOPBACK,
+    metavar="ADDRESS",
+    help="Where others reach the API; it needs --tokens, --certificate and --key. [this machine alone]",
+)
+@click.option("--tokens", type=_FILE, metavar="FILE", help="Who may use the API, with which role.")
+@click.option("--certificate", type=_FILE, metavar="FILE", help="The certificate of the API, for TLS.")
+@click.option("--key", type=_FILE, metavar="FILE", help="The key of the certificate.")
 @click.option("--no-api", is_flag=True, help="Serve commands only.")
 @click.option("--flat-diff", is_flag=True, help="Tell a plan that awaits approval as clients before 0.322 read it.")
 def command(
@@ -62,6 +73,10 @@ def command(
     stopping: bool,
     idle_minutes: float | None,
     port: int | None,
+    host: str,
+    tokens: Path | None,
+    certificate: Path | None,
+    key: Path | None,
     no_api: bool,
     flat_diff: bool,
 ) -> int:
@@ -70,7 +85,7 @@ def command(
     While it does, `query`, `execute`, `apply`, `run --once`, `promote`, `rollback`, `prune`, `versions diff --data` and
     `checkpoint restore` use it: the same commands with the same results, without the wait for Spark.
 
-    Only this machine can reach it. RECONCILE_OWN_SPARK=1 has a command start a Spark of its own.
+    Only this machine can reach it, unless --host says more. RECONCILE_OWN_SPARK=1 has a command start a Spark of its own.
 
     Example: reconcile serve --background
     """
@@ -83,8 +98,9 @@ def command(
     settings, needs_s3 = shared_spark(target)
     minutes = idle_minutes if idle_minutes is not None or not background else _IDLE_MINUTES
     wanted = Wanted(settings, needs_s3, None if minutes is None else minutes * 60)
-    http = None if no_api else _http(target, place, port, flat_diff)
-    where = "" if http is None else f"; API at {_address(http)}"
+    service = WantedHttp(host, port, tokens, certificate, key, nests=not flat_diff)
+    http = None if no_api else _http(target, place, service)
+    where = "" if http is None else f"; API at {service.address(http.listener)}"
     if background:
         return _in_background(place, wanted, http, where)
     with only_server(place):
@@ -93,25 +109,15 @@ def command(
     return EXIT_DONE
 
 
-def _http(target: Target, place: Place, port: int | None, flat_diff: bool) -> Http:
-    """The service over HTTP. Raises ReconcileError (U863) where it can't listen."""
-    from reconciler.rest.serving import listener_at, serve_http
-
+def _http(target: Target, place: Place, wanted: WantedHttp) -> Http:
+    """The service over HTTP. Raises ReconcileError (U863) where it can't listen, U864 where it must not."""
     try:
-        listener = listener_at(port)
+        listener = listener_at(wanted)
     except OSError as error:
-        raise ReconcileError(
-            "U863", f"the API can't listen at port {port}: {error.strerror}", "give another --port"
-        ) from None
-
-    def work(listener: socket.socket) -> None:
-        serve_http(target, place, listener, nests=not flat_diff)
-
-    return Http(listener, work)
-
-
-def _address(http: Http) -> str:
-    return f"http://localhost:{http.listener.getsockname()[1]}"
+        where = f"{wanted.host}, port {wanted.port}"
+        message = f"the API can't listen at {where}: {error.strerror}"
+        raise ReconcileError("U863", message, "give another --host or --port") from None
+    return Http(listener, lambda taken: serve_http(target, place, taken, wanted))
 
 
 def _serve(place: Place, wanted: Wanted, http: Http | None, ready: Callable[[str], None]) -> None:

@@ -22,12 +22,21 @@ class Serving:
 
     root: Path
     form: str = "nested"
+    tokens: str = ""
     address: str = ""
     process: "subprocess.Popen[str] | None" = None
     environment: dict[str, str] = field(default_factory=dict)
 
     def start(self) -> "Serving":
-        words = [sys.executable, "-m", "tests.rest.program", str(self.root), str(self.root / "spark.log"), self.form]
+        words = [
+            sys.executable,
+            "-m",
+            "tests.rest.program",
+            str(self.root),
+            str(self.root / "spark.log"),
+            self.form,
+            self.tokens,
+        ]
         self.process = subprocess.Popen(
             words,
             cwd=ROOT,
@@ -38,7 +47,7 @@ class Serving:
         )
         assert self.process.stdout is not None
         self.address = self.process.stdout.readline().strip()
-        assert self.address.startswith("http://"), (self.root / "errors.log").read_text()
+        assert self.address.startswith("http"), (self.root / "errors.log").read_text()
         return self
 
     def stop(self) -> None:

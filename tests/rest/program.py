@@ -1,14 +1,15 @@
-"""The service over HTTP without Spark, for tests: `python -m tests.rest.program ROOT LOG [flat]`.
+"""The service over HTTP without Spark, for tests: `python -m tests.rest.program ROOT LOG [FORM [TOKENS]]`.
 
 It writes its address on a line. All is real but the engine, which is `testing.recording`'s on Delta tables: it takes INSERT,
 DELETE and SELECT * FROM …, and a view has a row that tells whether what it reads has changed.
 """
 
+import os
 import sys
 from pathlib import Path
 
 from reconciler.environment.target import open_target
-from reconciler.rest.serving import listener_at, serve_http
+from reconciler.rest.serving import WantedHttp, listener_at, serve_http
 from reconciler.rest.work import carry_out
 from reconciler.server.listening import Http, Server, Wanted, only_server
 from reconciler.server.places import place_of
@@ -17,18 +18,26 @@ from tests.engine.delta_writer import DeltaWriter
 from tests.server.program import no_spark
 
 
-def main(root: str, _: str, form: str = "nested") -> None:
+def main(root: str, _: str, form: str = "nested", tokens: str = "") -> None:
     """Serve until this process is told to end."""
     target = open_target(Path(root), None)
     place = place_of(target.root)
-    listener = listener_at(0)
+    certificate, _, key = os.environ.get("TLS_OF_TEST", "").partition(":")
+    wanted = WantedHttp(
+        port=0,
+        tokens=Path(tokens) if tokens else None,
+        certificate=Path(certificate) if certificate else None,
+        key=Path(key) if key else None,
+        nests=form != "flat",
+    )
+    listener = listener_at(wanted)
 
     def run(arguments: list[str]) -> int:
         return carry_out(arguments, RecordingEngine(DeltaWriter()))
 
-    http = Http(listener, lambda taken: serve_http(target, place, taken, nests=form != "flat"))
+    http = Http(listener, lambda taken: serve_http(target, place, taken, wanted))
     with only_server(place):
-        print(f"http://localhost:{listener.getsockname()[1]}", flush=True)
+        print(wanted.address(listener), flush=True)
         ignore = lambda message: None  # noqa: E731
         Server(place, Wanted({}, False, None), run, ignore, ignore, no_spark, http).serve()
 

@@ -18,6 +18,7 @@ from reconciler.base.errors import ReconcileError
 from reconciler.base.names import fold
 from reconciler.base.version import __version__
 from reconciler.registry.model import Deployment
+from reconciler.rest.access import asking
 from reconciler.rest.console import acts, views
 from reconciler.rest.console.graph import draw
 from reconciler.rest.deployments import PAUSED, RUNNING
@@ -113,6 +114,11 @@ def router(service: Service) -> APIRouter:
     return pages
 
 
+def login_page(service: Service, place: str, why: str) -> Response:
+    """A page that asks for a token, and leads to a place then."""
+    return _Renderer(service)("login.html", status_code=401 if why else 200, place=place, why=why)
+
+
 def error_page(service: Service, message: str, status: int) -> Response:
     """A page that says what went wrong."""
     return _Renderer(service)("error.html", status_code=status, message=message)
@@ -157,7 +163,8 @@ def _done(service: Service, name: str, act: str, form: Mapping[str, str]) -> Res
 
 
 def _by(service: Service, form: Mapping[str, str]) -> str:
-    return form.get("by", "").strip() or service.by()
+    # Who has a token is who it says.
+    return asking.get() or form.get("by", "").strip() or service.by()
 
 
 def _start(service: Service, name: str, form: Mapping[str, str]) -> str:

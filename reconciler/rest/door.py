@@ -1,0 +1,105 @@
+"""The door of the service: who is let in, and as whom.
+
+- Programs, and the service's own pages. Pages of other sites that a browser shows are kept out: by `Origin`, by
+  `Sec-Fetch-Site`, and, where the service listens on this machine alone, by the name that it is asked under.
+- Where there are tokens, whoever has one: programs send it (`Authorization: Bearer …`), browsers have it in a cookie that
+  pages of other sites can't use, after their user gave it once (`/login`).
+- Who is let in may do what his role says (`access`). A request has at most so many bytes.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+from urllib.parse import parse_qs, quote, urlsplit
+
+from fastapi import Request
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+
+from reconciler.rest.access import Caller, Callers, asking, needed
+from reconciler.rest.errors import Told
+
+_MOST_BYTES: Final = 256 * 1024 * 1024
+_OF_THIS_MACHINE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_COOKIE: Final = "reconcile_token"
+_LOGIN: Final = "/login"
+_PLACE: Final = 2_000
+
+
+class Door:
+    """See the module. `login` makes the page that asks for a token; `is_local`: only this machine reaches the service."""
+
+    def __init__(self, callers: Callers, login: Callable[[str, str], Response], *, is_local: bool) -> None:
+        self._callers, self._login, self._is_local = callers, login, is_local
+
+    async def let_in(self, request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
+        """Answer a request, or say why not."""
+        told = self._unfit(request)
+        if told is not None:
+            return sent(told)
+        path = request.url.path
+        if self._callers.by_digest and path == _LOGIN:
+            return await self._logged_in(request)
+        if path.startswith("/static/"):
+            return await answer(request)
+        caller = self._callers.known(_token(request))
+        if caller is None:
+            return self._unknown(request)
+        role = needed(request.method, path, request.query_params)
+        if caller.role < role:
+            message = f"{caller.name} is {caller.role.name.lower()}, and this needs {role.name.lower()}"
+            return sent(Told(403, "RoleRequired", message))
+        return await self._answered(request, answer, caller)
+
+    async def _answered(
+        self, request: Request, answer: Callable[[Request], Awaitable[Response]], caller: Caller
+    ) -> Response:
+        told = asking.set(caller.name if self._callers.by_digest else "")
+        try:
+            return await answer(request)
+        finally:
+            asking.reset(told)
+
+    def _unfit(self, request: Request) -> Told | None:
+        host, origin = request.headers.get("host", ""), request.headers.get("origin")
+        is_foreign = request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+        is_own = not self._is_local or (urlsplit(f"//{host}").hostname or "") in _OF_THIS_MACHINE
+        if is_foreign or not is_own or (origin is not None and urlsplit(origin).netloc != host):
+            # A link from elsewhere may lead to a page; it may do nothing.
+            return Told(403, "Forbidden", "this service answers programs and its own pages alone")
+        length = request.headers.get("content-length") or "0"
+        if not length.isdigit() or int(length) > _MOST_BYTES:
+            return Told(413, "TooLarge", f"a request has at most {_MOST_BYTES} bytes")
+        return None
+
+    def _unknown(self, request: Request) -> Response:
+        if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+            place = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            return RedirectResponse(f"{_LOGIN}?to={quote(place[:_PLACE], safe='')}", 303)
+        return sent(Told(401, "Unauthorized", "this service needs a token: Authorization: Bearer …"))
+
+    async def _logged_in(self, request: Request) -> Response:
+        """Ask for a token, or take it and lead to the page that was wanted."""
+        if request.method != "POST":
+            return self._login(_own_place(request.query_params.get("to", "/")), "")
+        form = {key: found[0] for key, found in parse_qs((await request.body()).decode("utf-8", "replace")).items()}
+        token, place = form.get("token", "").strip(), _own_place(form.get("to", "/"))
+        if self._callers.known(token) is None:
+            return self._login(place, "nobody has this token")
+        led = RedirectResponse(place, 303)
+        is_secure = request.url.scheme == "https"
+        led.set_cookie(_COOKIE, token, httponly=True, samesite="strict", secure=is_secure, path="/")
+        return led
+
+
+def sent(told: Told) -> Response:
+    """An error as it is sent."""
+    return JSONResponse(told.to_json(), told.status)
+
+
+def _token(request: Request) -> str | None:
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else request.cookies.get(_COOKIE)
+
+
+def _own_place(text: str) -> str:
+    """A page of this service: never one elsewhere."""
+    return text if text.startswith("/") and not text.startswith(("//", "/\\")) else "/"
