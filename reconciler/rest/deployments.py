@@ -124,6 +124,10 @@ class Deployments:
         with self.lock(pipeline):
             wish = self.wish(pipeline)
             if wish.desired == initial and (self.is_worked_on(pipeline) or wish.awaits):
+                # A client that lost the answer asks again.
+                if wish.awaits and policy != wish.policy:
+                    message = f"pipeline {pipeline} awaits approval: approve, or stop it before a start with another policy"
+                    raise Refused(400, "BootstrapPolicyImmutableUnlessStopped", message)
                 return
             self.require_stopped(pipeline, "a start")
             if wish.error is not None and not dismisses:
@@ -169,7 +173,7 @@ class Deployments:
         """Have a pipeline stop: after its step and with a checkpoint, or at once. It has not stopped yet when this returns.
         What waits for an approval is touched by nothing, and waits no more."""
         with self.lock(pipeline):
-            self._change(pipeline, lambda now: replace(now, desired=STOPPED, awaits="", since=this_moment(), by=by))
+            self._change(pipeline, lambda now: _stopped(now, by))
             working = self._workers.get(pipeline)
             is_live = live_run(self._target.registry, pipeline) is not None
             if working is not None and not force:
@@ -294,8 +298,15 @@ class Deployments:
         change_document(self._target.registry, pipeline, Deployment, changed)
 
     def _require_started(self, pipeline: str) -> None:
+        wish = self.wish(pipeline)
         if self.is_stopped(pipeline):
             raise Refused(400, "IllegalPipelineAction", f"pipeline {pipeline} is stopped: start it first")
+        if wish.awaits:
+            raise Refused(400, "IllegalPipelineAction", f"pipeline {pipeline} awaits approval: approve, or stop it first")
+        if wish.desired == STOPPED and self.is_worked_on(pipeline):
+            raise Refused(
+                400, "IllegalPipelineAction", f"pipeline {pipeline} is stopping: start it again when it has stopped"
+            )
 
     def _work(self, what: str, pipeline: str, **more: Any) -> Working:
         """Begin a process, whose words go to the pipeline's log."""
@@ -353,6 +364,12 @@ class Deployments:
 
     def _in_background(self, work: Callable[..., None], *arguments: Any) -> None:
         threading.Thread(target=work, args=arguments, daemon=True).start()
+
+
+def _stopped(wish: Deployment, by: str) -> Deployment:
+    if wish.desired == STOPPED and not wish.awaits:
+        return wish
+    return replace(wish, desired=STOPPED, awaits="", since=this_moment(), by=by)
 
 
 def shown_diff(plan: Plan) -> JsonObject:

@@ -14,7 +14,7 @@ from reconciler.engine.statement import read_statement
 from reconciler.rest.answers import MEDIA_TYPES
 from reconciler.rest.changes import follow
 from reconciler.rest.errors import Refused, Told
-from reconciler.rest.pages.operation import applied_program
+from reconciler.rest.pages.operation import applied_program, require_not_stopped
 from reconciler.rest.requests import Ingress, completion, require_takes_rows, store_lines, store_rows, token_of
 from reconciler.rest.shared import Service
 from reconciler.rest.transactions import Phase, begin, commit, transaction_now
@@ -66,6 +66,7 @@ def router(service: Service) -> APIRouter:
         how = Ingress(form, update_format, array, json_flavor, force)
 
         def take() -> str:
+            require_takes_rows(service, name, force=force)
             return token_of(*store_rows(service, name, applied_program(service, name), table, body, how))
 
         return {"token": await run_in_threadpool(take)}
@@ -74,7 +75,11 @@ def router(service: Service) -> APIRouter:
     def completion_status(name: str, token: str) -> JsonObject:
         """Whether the rows that a token stands for were processed, and handed to every output."""
         service.lookup.require(name)
-        return completion(service.target, name, token)
+        found = completion(service.target, name, token)
+        if found["status"] != "complete":
+            # Whoever waits for a pipeline that is stopped would wait for ever.
+            require_not_stopped(service, name)
+        return found
 
     @pages.post("/pipelines/{name}/start_transaction")
     def start_transaction(name: str) -> JsonObject:
@@ -89,6 +94,7 @@ def router(service: Service) -> APIRouter:
         """Have the rows of the transaction read. It is over when `stats` tell no transaction any more."""
         service.lookup.require(name)
         with service.deployments.lock(name):
+            require_takes_rows(service, name, force=True)
             return {"transaction_id": commit(service.target, name)}
 
     @pages.post("/pipelines/{name}/egress/{relation}")
