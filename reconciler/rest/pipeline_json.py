@@ -125,13 +125,14 @@ def _described(seen: Seen) -> JsonObject:
 
 
 def _of_git(seen: Seen) -> Description:
-    """A pipeline of git in the same form: its version is that of the head."""
-    manifest = seen.compiled.program
+    """A pipeline of git in the same form. What changes it is git, so its version stays 1."""
+    program = seen.compiled.program
     applied = seen.standing.head.applied if seen.standing.head is not None else None
     return Description(
         name=seen.name,
         id=str(uuid.uuid5(_OF_GIT, seen.name)),
-        description=getattr(manifest, "description", "") or "",
+        description=(program.settings.description or "") if program is not None else "",
+        tags=program.settings.tags if program is not None else (),
         program_code="\n".join(text for path, text in seen.compiled.texts.items() if path.endswith(".sql")),
         created_at=applied.at if applied is not None else _NEVER,
         program_status_since=applied.at if applied is not None else _NEVER,

@@ -172,7 +172,8 @@ def _records(body: bytes, array: bool) -> Iterator[Any]:
             return
         record, place = decoder.raw_decode(text, place)
         if array:
-            yield from record
+            # The client sends null for a list without rows.
+            yield from record if record is not None else ()
         else:
             yield record
 

@@ -69,6 +69,7 @@ def test_json_of_all_types(pipeline: Pipeline) -> None:
 def test_a_table_without_a_key_holds_rows_as_often_as_they_came(pipeline: Pipeline) -> None:
     pipeline.input_json("plain", [{"id": 1, "name": "a"}] * 3)
     pipeline.input_json("plain", {"delete": {"id": 1, "name": "a"}}, "insert_delete")
+    assert pipeline.input_json("plain", [])
     assert rows(pipeline, "plain") == [{"id": 1, "name": "a"}] * 2
 
 
@@ -207,6 +208,8 @@ def test_a_query_is_asked_when_its_rows_are(pipeline: Pipeline) -> None:
     assert pipeline.execute("SELECT * FROM plain") is None
     with pytest.raises(FelderaAPIError, match="X722"):
         pipeline.execute("INSERT INTO nowhere VALUES (1)")
+    pipeline.execute("-- one row\n/* of two */ INSERT INTO plain (id) VALUES (1);")
+    assert rows(pipeline, "plain") == [{"id": 1, "name": None}]
 
 
 def test_a_listener_is_told_from_its_beginning_to_the_stop(service: Serving) -> None:

@@ -18,7 +18,7 @@ from reconciler.rest.pages.operation import applied_program, require_not_stopped
 from reconciler.rest.requests import Ingress, completion, require_takes_rows, store_lines, store_rows, token_of
 from reconciler.rest.shared import Service
 from reconciler.rest.transactions import Phase, begin, commit, transaction_now
-from reconciler.rest.work import CHANGE, WORK, told_in
+from reconciler.rest.work import WORK, is_change, told_in
 from reconciler.server.asking import Working, ask
 
 _CHUNK = 1 << 16
@@ -42,7 +42,7 @@ def router(service: Service) -> APIRouter:
             "sql": sql,
             "format": form,
         }
-        if CHANGE.match(sql) and transaction_now(service.target, name).phase is Phase.OPEN:
+        if is_change(sql) and transaction_now(service.target, name).phase is Phase.OPEN:
             program = applied_program(service, name)
             store_lines(service, name, program, read_statement(sql).table, _rows_of(service, asked))
             return Response(b"", headers={"content-type": MEDIA_TYPES[form]})
