@@ -262,8 +262,9 @@ class Deployments:
     def _go_on(self, pipeline: str, wish: Deployment, pending: Pending | None) -> None:
         """Begin what is wished, if the plan may be carried out; else await approval, or give up."""
         if pending is not None and wish.policy == "reject" and not pending.plan.is_first and not pending.plan.diff.is_empty:
-            message = f"pipeline {pipeline} was changed, and it was started with bootstrap_policy=reject"
-            self._give_up(pipeline, Told(400, "BootstrapRejected", message))
+            diff = shown_diff(pending.plan)
+            message = f"pipeline {pipeline} was changed, and it was started with bootstrap_policy=reject{_listed(diff)}"
+            self._give_up(pipeline, Told(400, "BootstrapRejected", message, {"approval_diff": diff}))
             return
         match pending:
             case Pending(refusal=PlanRejected() as refusal):
@@ -370,6 +371,12 @@ def _stopped(wish: Deployment, by: str) -> Deployment:
     if wish.desired == STOPPED and not wish.awaits:
         return wish
     return replace(wish, desired=STOPPED, awaits="", since=this_moment(), by=by)
+
+
+def _listed(diff: JsonObject) -> str:
+    """What changed, in words: `; modified views: named`."""
+    parts = {**(diff["program_diff"] or {}), **{name: diff[name] for name in diff if name.endswith(_CONNECTORS)}}
+    return "".join(f"; {name.replace('_', ' ')}: {', '.join(found)}" for name, found in parts.items() if found)
 
 
 def shown_diff(plan: Plan) -> JsonObject:

@@ -230,9 +230,10 @@ def test_a_listener_is_told_from_its_beginning_to_the_stop(service: Serving) -> 
     assert listener.to_dict(clear_buffer=False) == [{"id": 2, "insert_delete": 1}, {"id": 3, "insert_delete": 1}]
     assert list(listener.to_pandas()["id"]) == [2, 3]
     assert listener.to_dict() == idle.to_dict() == []
-    pipeline.stop(force=True)
+    pipeline.restart()
     listener.handler.join(30)
     assert listener.ended
     assert listener.exception is None
     assert len(numbers) == 2
     assert 0 <= numbers[0] < numbers[1]
+    pipeline.stop(force=True)

@@ -106,8 +106,9 @@ def test_the_start_says_what_becomes_of_changes(service: Serving) -> None:
     pipeline.start(bootstrap_policy=BootstrapPolicy.REJECT)
     pipeline.stop(force=True)
     pipeline.modify(sql=RENAMED)
-    with pytest.raises(RuntimeError, match="it was started with bootstrap_policy=reject"):
+    with pytest.raises(RuntimeError, match="it was started with bootstrap_policy=reject; modified views: named"):
         pipeline.start(bootstrap_policy=BootstrapPolicy.REJECT)
+    assert pipeline.deployment_error()["details"] == {"approval_diff": DIFF}
     assert pipeline.deployment_error()["error_code"] == "BootstrapRejected"
     assert [one["error_code"] for one in pipeline.errors()] == ["BootstrapRejected"]
     with pytest.raises(FelderaAPIError, match="not dismissed"):
