@@ -271,7 +271,9 @@ def test_an_approval_leads_over_bootstrapping_to_what_was_wished(service: Servin
     pipeline = service.pipeline("approved", NAMED)
     pipeline.start()
     pipeline.stop(force=True)
-    pipeline.modify(sql=RENAMED)
+    # So many that somebody who looks sees them in the making.
+    more = (f"CREATE MATERIALIZED VIEW named{number} AS SELECT id FROM items;\n" for number in range(10))
+    pipeline.modify(sql=RENAMED + "".join(more))
     pipeline.start_paused()
     assert pipeline.status() == PipelineStatus.AWAITINGAPPROVAL
     pipeline.approve()
