@@ -24,7 +24,7 @@ from typing import Any, Final
 import yaml
 
 from reconciler.base.errors import ReconcileError
-from reconciler.rest.work import CHANGE
+from reconciler.rest.work import is_change
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _LOOKS: Final = re.compile(r"/v0/(validate_program|pipelines/[^/]+/(diff|egress/[^/]+))")
@@ -90,7 +90,7 @@ def needed(method: str, path: str, query: Mapping[str, str]) -> Role:
     """What a request needs."""
     if method in ("GET", "HEAD"):
         # The client sends statements so.
-        return Role.OPERATOR if path.endswith("/query") and CHANGE.match(query.get("sql", "")) else Role.VIEWER
+        return Role.OPERATOR if path.endswith("/query") and is_change(query.get("sql", "")) else Role.VIEWER
     if method != "POST":
         return Role.ADMIN
     if _LOOKS.fullmatch(path):

@@ -35,6 +35,8 @@ class Follower:
         self._service, self._pipeline, self._key, self._name = service, pipeline, key, name
         self._registry = service.target.registry
         self._number = 0
+        self._incarnation = service.deployments.wish(pipeline).incarnation
+        self._is_over = False
         head = self._registry.head(pipeline)
         assert head is not None
         assert head.value.published is not None
@@ -48,6 +50,10 @@ class Follower:
 
     def next(self) -> list[bytes] | None:
         """The chunks of the steps since the last look; None: the pipeline has stopped."""
+        if self._is_over:
+            return None
+        # Looked at before the steps are: so none is missing of those before the stop.
+        self._is_over = self._has_stopped()
         stored = self._registry.head(self._pipeline)
         published = stored.value.published if stored is not None else None
         if stored is None or published is None:
@@ -63,9 +69,12 @@ class Follower:
                 found += self._chunks(self._at, at, snapshot=False)
             found.append(self._chunk(f',"processed_steps":{step}'))
             self._step, self._at = step, at
-        if not found and self._service.deployments.is_stopped(self._pipeline):
-            return None
-        return found
+        return None if self._is_over and not found else found
+
+    def _has_stopped(self) -> bool:
+        """Whether the pipeline stopped since, be it that it was started again."""
+        deployments = self._service.deployments
+        return deployments.wish(self._pipeline).incarnation != self._incarnation or deployments.is_stopped(self._pipeline)
 
     def idle(self) -> bytes:
         """An empty chunk."""

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from reconciler.base.diagnostics import Diagnostic, Severity, errors_among
 from reconciler.base.digest import JsonObject, digest_text
+from reconciler.base.errors import ReconcileError
 from reconciler.base.names import fold
 from reconciler.connectors.catalogue import shown_settings
 from reconciler.connectors.transport import Direction
@@ -62,8 +63,11 @@ class Compiler:
         self._known: OrderedDict[str, Compiled] = OrderedDict()
 
     def compile(self, pipeline: str) -> Compiled:
-        """A pipeline's files. Raises ReconcileError (U813) for those that can't be read."""
-        texts = read_pipeline_files(self._target.root, pipeline)
+        """A pipeline's files. Those that can't be read are a problem of them."""
+        try:
+            texts = read_pipeline_files(self._target.root, pipeline)
+        except ReconcileError as error:
+            return Compiled(None, (Diagnostic(error.code, error.message, hint=error.hint),))
         key = digest_text("\0".join((pipeline, *(part for one in texts.items() for part in one))))
         with self._lock:
             found = self._known.get(key)

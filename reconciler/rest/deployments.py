@@ -124,6 +124,10 @@ class Deployments:
         with self.lock(pipeline):
             wish = self.wish(pipeline)
             if wish.desired == initial and (self.is_worked_on(pipeline) or wish.awaits):
+                # A client that lost the answer asks again.
+                if wish.awaits and policy != wish.policy:
+                    message = f"pipeline {pipeline} awaits approval: approve, or stop it before a start with another policy"
+                    raise Refused(400, "BootstrapPolicyImmutableUnlessStopped", message)
                 return
             self.require_stopped(pipeline, "a start")
             if wish.error is not None and not dismisses:
@@ -169,7 +173,7 @@ class Deployments:
         """Have a pipeline stop: after its step and with a checkpoint, or at once. It has not stopped yet when this returns.
         What waits for an approval is touched by nothing, and waits no more."""
         with self.lock(pipeline):
-            self._change(pipeline, lambda now: replace(now, desired=STOPPED, awaits="", since=this_moment(), by=by))
+            self._change(pipeline, lambda now: _stopped(now, by))
             working = self._workers.get(pipeline)
             is_live = live_run(self._target.registry, pipeline) is not None
             if working is not None and not force:
@@ -258,8 +262,9 @@ class Deployments:
     def _go_on(self, pipeline: str, wish: Deployment, pending: Pending | None) -> None:
         """Begin what is wished, if the plan may be carried out; else await approval, or give up."""
         if pending is not None and wish.policy == "reject" and not pending.plan.is_first and not pending.plan.diff.is_empty:
-            message = f"pipeline {pipeline} was changed, and it was started with bootstrap_policy=reject"
-            self._give_up(pipeline, Told(400, "BootstrapRejected", message))
+            diff = shown_diff(pending.plan)
+            message = f"pipeline {pipeline} was changed, and it was started with bootstrap_policy=reject{_listed(diff)}"
+            self._give_up(pipeline, Told(400, "BootstrapRejected", message, {"approval_diff": diff}))
             return
         match pending:
             case Pending(refusal=PlanRejected() as refusal):
@@ -294,8 +299,15 @@ class Deployments:
         change_document(self._target.registry, pipeline, Deployment, changed)
 
     def _require_started(self, pipeline: str) -> None:
+        wish = self.wish(pipeline)
         if self.is_stopped(pipeline):
             raise Refused(400, "IllegalPipelineAction", f"pipeline {pipeline} is stopped: start it first")
+        if wish.awaits:
+            raise Refused(400, "IllegalPipelineAction", f"pipeline {pipeline} awaits approval: approve, or stop it first")
+        if wish.desired == STOPPED and self.is_worked_on(pipeline):
+            raise Refused(
+                400, "IllegalPipelineAction", f"pipeline {pipeline} is stopping: start it again when it has stopped"
+            )
 
     def _work(self, what: str, pipeline: str, **more: Any) -> Working:
         """Begin a process, whose words go to the pipeline's log."""
@@ -353,6 +365,18 @@ class Deployments:
 
     def _in_background(self, work: Callable[..., None], *arguments: Any) -> None:
         threading.Thread(target=work, args=arguments, daemon=True).start()
+
+
+def _stopped(wish: Deployment, by: str) -> Deployment:
+    if wish.desired == STOPPED and not wish.awaits:
+        return wish
+    return replace(wish, desired=STOPPED, awaits="", since=this_moment(), by=by)
+
+
+def _listed(diff: JsonObject) -> str:
+    """What changed, in words: `; modified views: named`."""
+    parts = {**(diff["program_diff"] or {}), **{name: diff[name] for name in diff if name.endswith(_CONNECTORS)}}
+    return "".join(f"; {name.replace('_', ' ')}: {', '.join(found)}" for name, found in parts.items() if found)
 
 
 def shown_diff(plan: Plan) -> JsonObject:

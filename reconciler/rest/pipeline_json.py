@@ -6,6 +6,7 @@ Every key that an accessor of the client reads is there, also where there is not
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from reconciler.base.digest import JsonObject
@@ -22,6 +23,7 @@ from reconciler.workspace.pipelines import known_pipelines
 _WISHES: Final[Mapping[str, str]] = {STOPPED: "Stopped", RUNNING: "Running", PAUSED: "Paused"}
 _OF_GIT: Final = uuid.UUID("6f0d3c8a-5b52-4b0e-9d0f-2f1c7f6a9b11")
 _NEVER: Final = "1970-01-01T00:00:00+00:00"
+_NO_RUNTIME: Final = "Unavailable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Lookup:
 
     def _deployed(self, seen: Seen) -> JsonObject:
         wish, status = seen.wish, seen.status
-        since = str(seen.standing.report.get("since") or wish.since or _NEVER)
+        since = _since(seen)
         desired, is_up = _WISHES[wish.desired], status not in ("Stopped", "Stopping")
         diff = self._deployments.awaited_diff(seen.name, wish)
         details: Any = None if diff is None else {"approval_diff": diff} if self._nests else diff
@@ -85,15 +87,22 @@ class Lookup:
             "deployment_resources_status_since": since,
             "deployment_resources_desired_status": "Stopped" if wish.desired == STOPPED else "Provisioned",
             "deployment_resources_desired_status_since": wish.since or _NEVER,
-            "deployment_runtime_status": status if is_up else None,
+            # The client reads these two as names, also of a pipeline that is stopped.
+            "deployment_runtime_status": status if is_up else _NO_RUNTIME,
             "deployment_runtime_status_since": since if is_up else None,
             "deployment_runtime_status_details": details,
-            "deployment_runtime_desired_status": desired if wish.desired != STOPPED else None,
+            "deployment_runtime_desired_status": desired if wish.desired != STOPPED else _NO_RUNTIME,
             "deployment_runtime_desired_status_since": wish.since or None,
             "deployment_config": {"environment": self.target.environment.name, "pipeline": seen.name},
             "deployment_location": "",
             "bootstrap_policy": wish.policy or None,
         }
+
+
+def _since(seen: Seen) -> str:
+    """Since when the pipeline has its status: what its last run told, or what was wished since; else it was made so."""
+    told = [str(one) for one in (seen.standing.report.get("since"), seen.wish.since) if one]
+    return max(told, key=datetime.fromisoformat, default=(seen.description or _of_git(seen)).created_at)
 
 
 def _described(seen: Seen) -> JsonObject:
@@ -116,13 +125,14 @@ def _described(seen: Seen) -> JsonObject:
 
 
 def _of_git(seen: Seen) -> Description:
-    """A pipeline of git in the same form: its version is that of the head."""
-    manifest = seen.compiled.program
+    """A pipeline of git in the same form. What changes it is git, so its version stays 1."""
+    program = seen.compiled.program
     applied = seen.standing.head.applied if seen.standing.head is not None else None
     return Description(
         name=seen.name,
         id=str(uuid.uuid5(_OF_GIT, seen.name)),
-        description=getattr(manifest, "description", "") or "",
+        description=(program.settings.description or "") if program is not None else "",
+        tags=program.settings.tags if program is not None else (),
         program_code="\n".join(text for path, text in seen.compiled.texts.items() if path.endswith(".sql")),
         created_at=applied.at if applied is not None else _NEVER,
         program_status_since=applied.at if applied is not None else _NEVER,

@@ -49,7 +49,6 @@ class Ingress:
 def store_rows(service: Service, pipeline: str, program: Program, name: str, body: bytes, how: Ingress) -> tuple[str, int]:
     """Take the rows of a request: the table's key, and the number of its file. Raises Refused."""
     table = _table(pipeline, program, name)
-    require_takes_rows(service, pipeline, force=how.force)
     content = "".join(f"{line}\n" for line in _changes(table, body, how)).encode()
     return fold(table.name), _stored(service, pipeline, table, content)
 
@@ -139,13 +138,16 @@ def position_of(head: Head, table: str) -> int:
 
 
 def require_takes_rows(service: Service, pipeline: str, *, force: bool) -> None:
-    """Raises Refused for a pipeline that does not run, or is paused, without force."""
+    """Raises Refused for a pipeline that does not run, or is paused, without force. One that does not run yet is told by a
+    status with which the client tries again."""
     status = service.lookup.see(pipeline).status
     if status == "Paused" and not force:
         raise Refused(
             400, "PipelineInteractionPaused", f"pipeline {pipeline} is paused: add force=true to send rows all the same"
         )
-    if status in ("Stopped", "Stopping", "AwaitingApproval"):
+    if status in ("Initializing", "Bootstrapping", "Replaying"):
+        raise Refused(503, "Initializing", f"pipeline {pipeline} does not run yet: it is {status}")
+    if status not in ("Running", "Paused"):
         raise Refused(400, "PipelineInteractionNotDeployed", f"pipeline {pipeline} does not run: it is {status}")
 
 
@@ -170,7 +172,8 @@ def _records(body: bytes, array: bool) -> Iterator[Any]:
             return
         record, place = decoder.raw_decode(text, place)
         if array:
-            yield from record
+            # The client sends null for a list without rows.
+            yield from record if record is not None else ()
         else:
             yield record
 

@@ -24,6 +24,8 @@ from reconciler.run.orchestration import Activity
 from reconciler.service.states import Standing
 from reconciler.service.status_model import ConnectorStatus, PipelineStatus
 
+_BEFORE_INPUT: Final = frozenset({"Initializing", "Bootstrapping", "Replaying", "AwaitingApproval"})
+"""In these states nobody knows whether there will be more input: connectors may be new."""
 _NOBODY: Final = str(uuid.UUID(int=0))
 
 
@@ -33,13 +35,14 @@ def statistics(
     """All figures of a pipeline. `state` is its `deployment_status`."""
     inputs = [one for one in status.connectors if one.direction == Direction.INPUT.value]
     outputs = [one for one in status.connectors if one.direction == Direction.OUTPUT.value]
-    buffered = {one.name: _buffered(target, program, one, standing) for one in inputs}
+    buffered = {one.name: buffered_records(target, program, one, standing) for one in inputs}
     controls = standing.controls
     rows, waits = sum(one.rows for one in inputs), sum(buffered.values())
     started = wish.since or (status.run.started_at if status.run is not None else "") or datetime.now(UTC).isoformat()
     begun = datetime.fromisoformat(started)
     uptime = max(0.0, (datetime.now(UTC) - begun).total_seconds() * 1000)
     declared = [one for one in inputs if not one.name.endswith(f".{HTTP_CONNECTOR}")]
+    is_up = state not in _BEFORE_INPUT
     has_sent = standing.head is not None and outputs_have_all(standing.head, standing.report)
     published = status.step or 0
     return {
@@ -61,7 +64,7 @@ def statistics(
             "total_completed_records": rows,
             "total_initiated_steps": standing.head.last_step if standing.head is not None else published,
             "total_completed_steps": published,
-            "pipeline_complete": all(one.complete for one in declared) and not waits and has_sent,
+            "pipeline_complete": is_up and all(one.complete for one in declared) and not waits and has_sent,
             "output_stall_msecs": 0,
             "rss_bytes": None,
             "cpu_msecs": None,
@@ -151,7 +154,7 @@ def _endpoint(connector: Connector, told: ConnectorStatus, controls: Controls) -
     }
 
 
-def _buffered(target: Target, program: Program, told: ConnectorStatus, standing: Standing) -> int:
+def buffered_records(target: Target, program: Program, told: ConnectorStatus, standing: Standing) -> int:
     """How much an input has that was not read yet: requests that came over HTTP, or what its source told last."""
     connector = program.connectors[fold(told.name)]
     if connector.name != HTTP_CONNECTOR:

@@ -6,7 +6,6 @@ last line of its standard error, as JSON. Exit code 0: done; 1: refused or faile
 
 import json
 import os
-import re
 import signal
 import sys
 import time
@@ -29,14 +28,13 @@ from reconciler.rest.answers import json_text, write_answer
 from reconciler.rest.errors import Refused, Told, told_of
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
+from reconciler.sql.lexer import Dialect, tokens_of
 from reconciler.state.stopping import end_this_process
 
 WORK: Final = "--work-of-the-service"
 """The first word of a command line that is work of the service."""
 _INTERVAL_SECONDS: Final = 0.2
 _POLL_SECONDS: Final = 0.1
-CHANGE: Final = re.compile(r"\s*(?:INSERT|DELETE)\b", re.IGNORECASE)
-"""How a statement begins that is no query."""
 Asked: TypeAlias = Mapping[str, Any]
 
 
@@ -57,6 +55,12 @@ def carry_out(arguments: list[str], engine: Engine | None = None) -> int:
         words = (str(error).splitlines() or [""])[0]
         return _fail(Told(500, "U890", f"U890: unexpected error: {type(error).__name__}: {words}"))
     return 0
+
+
+def is_change(sql: str) -> bool:
+    """Whether a text is an INSERT or DELETE, and no query."""
+    first = next(iter(tokens_of(sql, Dialect.QUERY)), None)
+    return first is not None and (first.is_word("INSERT") or first.is_word("DELETE"))
 
 
 def told_in(line: str) -> Told | None:
@@ -107,7 +111,7 @@ def _abandon(why: str) -> NoReturn:
 def _query(pipeline: Pipeline, asked: Asked) -> None:
     """Answer a SELECT, or carry out an INSERT or DELETE."""
     sql = asked["sql"]
-    if not CHANGE.match(sql):
+    if not is_change(sql):
         write_answer(pipeline.select(sql), asked["format"], sys.stdout.buffer)
         return
     while pipeline.is_live() and pipeline.is_paused():

@@ -172,7 +172,8 @@ class RunLoop:
         if self._report.state is not State.STOPPING:
             self.happen(Happening.STOP)
         self.moving.settle()
-        self._write_checkpoint("stop")
+        if not read_controls(self._target.registry, self._pipeline).forced:
+            self._write_checkpoint("stop")
         take_away_stop(self._target.registry, self._pipeline)
         failure = self.moving.first_failure
         if self._pace.once and failure is not None:

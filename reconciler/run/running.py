@@ -115,13 +115,14 @@ def _wait_for_handover(target: Target, pipeline: str, mine: str, stop: Callable[
     deadline = time.monotonic() + _HANDOVER_STARTS_WITHIN
     host = this_process("run").host
     while time.monotonic() < deadline:
-        if _is_to_stop(target, pipeline, stop):
-            return False
         found = target.registry.document(pipeline, Lease)
         if found is not None and found.value.holder != mine:
             deadline = time.monotonic() + _HANDOVER_STARTS_WITHIN
             if is_free(found.value, datetime.now(UTC), host):
+                # Also where the run is to stop: it ends in good order under the lease, with a checkpoint.
                 return True
+        if _is_to_stop(target, pipeline, stop):
+            return False
         time.sleep(_POLL_SECONDS)
     return True
 

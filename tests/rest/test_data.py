@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import requests
 from feldera import Pipeline
+from feldera.output_handler import OutputHandler
 from feldera.rest.errors import FelderaAPIError
 
 from tests.rest.conftest import Serving
@@ -68,6 +69,7 @@ def test_json_of_all_types(pipeline: Pipeline) -> None:
 def test_a_table_without_a_key_holds_rows_as_often_as_they_came(pipeline: Pipeline) -> None:
     pipeline.input_json("plain", [{"id": 1, "name": "a"}] * 3)
     pipeline.input_json("plain", {"delete": {"id": 1, "name": "a"}}, "insert_delete")
+    assert pipeline.input_json("plain", [])
     assert rows(pipeline, "plain") == [{"id": 1, "name": "a"}] * 2
 
 
@@ -177,3 +179,61 @@ def test_decimals_keep_their_digits(pipeline: Pipeline) -> None:
     with decimal.localcontext(decimal.Context(prec=60)):
         pipeline.execute("INSERT INTO kinds (id, price) VALUES (1, 12345678.91)")
         assert rows(pipeline, "kinds")[0]["price"] == Decimal("12345678.91")
+
+
+def test_names_are_found_in_any_letter_case(pipeline: Pipeline) -> None:
+    pipeline.input_json("PLAIN", {"ID": 1, "name": "a"})
+    pipeline.input_json('"plain"', {"id": 2, "NAME": "b"})
+    assert [row["id"] for row in rows(pipeline, "Plain")] == [1, 2]
+    assert [one.name for one in pipeline.tables() + pipeline.views()] == ["kinds", "plain", "copied", "passing"]
+
+
+def test_forms_that_are_none_are_refused(pipeline: Pipeline) -> None:
+    with pytest.raises(ValueError, match="must be one of raw or insert_delete"):
+        pipeline.input_json("plain", {"id": 1}, "debezium")
+    with pytest.raises(FelderaAPIError, match="has no table 'nowhere'"):
+        pipeline.input_json("nowhere", {"id": 1})
+
+
+def test_a_frame_may_have_other_columns_than_the_table(pipeline: Pipeline) -> None:
+    pipeline.input_pandas("plain", pd.DataFrame({"id": [1], "strange": ["x"]}))
+    assert rows(pipeline, "plain") == [{"id": 1, "name": None}]
+
+
+def test_a_query_is_asked_when_its_rows_are(pipeline: Pipeline) -> None:
+    for lazy in (pipeline.query, pipeline.query_tabular):
+        asked = lazy("SELECT * FROM nowhere")
+        with pytest.raises(FelderaAPIError, match="X722"):
+            list(asked)
+    assert pipeline.execute("SELECT * FROM plain") is None
+    with pytest.raises(FelderaAPIError, match="X722"):
+        pipeline.execute("INSERT INTO nowhere VALUES (1)")
+    pipeline.execute("-- one row\n/* of two */ INSERT INTO plain (id) VALUES (1);")
+    assert rows(pipeline, "plain") == [{"id": 1, "name": None}]
+
+
+def test_a_listener_is_told_from_its_beginning_to_the_stop(service: Serving) -> None:
+    pipeline = service.pipeline("told", "CREATE TABLE plain (id BIGINT); CREATE VIEW passing AS SELECT * FROM plain;")
+    pipeline.start()
+    pipeline.input_json("plain", {"id": 1})
+    pipeline.stop(force=False)
+    with pytest.raises(RuntimeError, match="must be running or paused"):
+        pipeline.listen("plain")
+    pipeline.start_paused()
+    listener, idle = OutputHandler(service.client, "told", "plain"), OutputHandler(service.client, "told", "plain")
+    listener.start()
+    numbers: list[int] = []
+    pipeline.foreach_chunk("plain", lambda _, number: numbers.append(number))
+    pipeline.resume()
+    for number in (2, 3):
+        listener.wait_for_token(pipeline.input_json("plain", {"id": number}), 60)
+    assert listener.to_dict(clear_buffer=False) == [{"id": 2, "insert_delete": 1}, {"id": 3, "insert_delete": 1}]
+    assert list(listener.to_pandas()["id"]) == [2, 3]
+    assert listener.to_dict() == idle.to_dict() == []
+    pipeline.restart()
+    listener.handler.join(30)
+    assert listener.ended
+    assert listener.exception is None
+    assert len(numbers) == 2
+    assert 0 <= numbers[0] < numbers[1]
+    pipeline.stop(force=True)

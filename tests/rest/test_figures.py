@@ -2,12 +2,14 @@
 
 import io
 import json
+import time
 import zipfile
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from feldera import Pipeline
-from feldera.enums import CheckpointStatus, CompletionTokenStatus, PipelineStatus, TransactionStatus
+from feldera.enums import BootstrapPolicy, CheckpointStatus, CompletionTokenStatus, PipelineStatus, TransactionStatus
 from feldera.rest.errors import FelderaAPIError
 
 from tests.rest.conftest import Serving
@@ -55,6 +57,7 @@ def test_statistics(pipeline: Pipeline) -> None:
     assert pipeline.transaction_id() is None or pipeline.transaction_id() == 0
     assert {one.endpoint_name for one in found.inputs} == {"items.files", "items.api_ingress"}
     assert [one.endpoint_name for one in found.outputs] == ["twice.sink"]
+    assert pipeline.transaction_status() == TransactionStatus.NoTransaction
     assert "reconcile_pipeline_step" in pipeline.metrics()
     assert pipeline.metrics("json")["global_metrics"]["total_input_records"] == 3
 
@@ -96,6 +99,9 @@ def test_events(pipeline: Pipeline) -> None:
     assert {"run started", "step published"} <= {one["event"] for one in found}
     latest = pipeline.event("latest")
     assert pipeline.event(latest["event_id"])["recorded_at"] == latest["recorded_at"]
+    assert "details" not in latest
+    assert "details" in pipeline.event("latest", selector="all")
+    assert not any("details" in one for one in pipeline.events())
     with pytest.raises(FelderaAPIError, match="has no event"):
         pipeline.event("00000000-0000-0000-0000-000000000000")
 
@@ -110,21 +116,138 @@ def test_a_bundle_for_who_helps(pipeline: Pipeline, tmp_path: Path) -> None:
     found = zipfile.ZipFile(io.BytesIO(pipeline.support_bundle(str(tmp_path / "bundle.zip"))))
     assert {"pipeline_config.json", "stats.json", "events.json", "logs.txt", "metrics.txt"} <= set(found.namelist())
     assert json.loads(found.read("pipeline_config.json"))["name"] == "figures"
+    assert zipfile.ZipFile(tmp_path / "bundle.zip").namelist() == found.namelist()
+    parts = {
+        "metrics": "metrics.txt",
+        "logs": "logs.txt",
+        "stats": "stats.json",
+        "pipeline_config": "pipeline_config.json",
+        "system_config": "system_config.json",
+        "pipeline_events": "events.json",
+    }
+    for part, file in parts.items():
+        without = zipfile.ZipFile(io.BytesIO(pipeline.support_bundle(**{part: False})))  # type: ignore[arg-type]
+        assert set(found.namelist()) - set(without.namelist()) == {file}
+    assert zipfile.ZipFile(io.BytesIO(pipeline.support_bundle(collect=False))).namelist() == []
 
 
 def test_configuration_is_kept_as_it_was_sent(service: Serving) -> None:
-    from feldera.runtime_config import RuntimeConfig
+    from feldera.enums import FaultToleranceModel
+    from feldera.runtime_config import Resources, RuntimeConfig, Storage
 
-    pipeline = service.pipeline("configured", "CREATE TABLE t (id BIGINT);", runtime_config=RuntimeConfig(workers=3))
+    given = RuntimeConfig(
+        workers=3,
+        storage=Storage(min_storage_bytes=7),
+        resources=Resources(cpu_cores_max=2, memory_mb_max=512),
+        fault_tolerance_model=FaultToleranceModel.AtLeastOnce,
+        checkpoint_interval_secs=9,
+    )
+    pipeline = service.pipeline("configured", "CREATE TABLE t (id BIGINT);", runtime_config=given)
+    assert "checkpoint_interval: 9s" in (service.root / "pipelines" / "configured" / "pipeline.yaml").read_text()
+    kept = pipeline.runtime_config().to_dict()
+    assert kept["fault_tolerance"] == {"model": "at_least_once", "checkpoint_interval_secs": 9}
+    assert (kept["storage"]["min_storage_bytes"], kept["resources"]["memory_mb_max"]) == (7, 512)
     config = pipeline.runtime_config()
     assert config.workers == 3
     assert "shuffle_partitions: 3" in (service.root / "pipelines" / "configured" / "pipeline.yaml").read_text()
     config.min_batch_size_records = 500
     pipeline.set_runtime_config(config)
     assert pipeline.runtime_config().min_batch_size_records == 500
+    pipeline.set_runtime_config(config)
     assert pipeline.version() == 2
     assert pipeline.program_version() == 1
     pipeline.update_runtime()
     assert pipeline.platform_version()
     assert pipeline.deployment_config()["pipeline"] == "configured"
     assert pipeline.deployment_location() == ""
+    # Workers are no part of what is stored: it stays when they change.
+    pipeline.start()
+    pipeline.execute("INSERT INTO t VALUES (1)")
+    pipeline.stop(force=True)
+    config.workers = 5
+    pipeline.set_runtime_config(config)
+    pipeline.start(bootstrap_policy=BootstrapPolicy.REJECT)
+    assert list(pipeline.query("SELECT * FROM t")) == [{"id": 1}]
+    pipeline.stop(force=True)
+
+
+def test_a_log_begins_before_the_first_start_and_ends_when_the_pipeline_is_deleted(service: Serving) -> None:
+    pipeline = service.pipeline("logged", "CREATE TABLE t (id BIGINT);")
+    first = pipeline.logs()
+    assert next(first) == "pipeline logged has no log yet: it was not started"
+    pipeline.start()
+    assert next(first)
+    second = pipeline.logs()
+    assert next(second)
+    pipeline.stop(force=True)
+    pipeline.delete(clear_storage=True)
+    for stream in (first, second):
+        assert list(stream)
+
+
+def test_nobody_waits_for_what_is_stopped(service: Serving) -> None:
+    pipeline = service.pipeline("resting", "CREATE TABLE t (id BIGINT);")
+    pipeline.start(wait=False)
+    # No connector has anything to read; and before the pipeline runs nobody knows that.
+    pipeline.wait_for_completion(timeout_s=60)
+    assert pipeline.status() == PipelineStatus.RUNNING
+    pipeline.pause()
+    token = pipeline.input_json("t", {"id": 1}, force=True, wait=False)
+    assert pipeline.input_connector_stats("t", "api_ingress").metrics.buffered_records == 1
+    assert pipeline.stats().inputs[0].metrics.buffered_records == 1
+    with pytest.raises(RuntimeError, match="timeout"):
+        pipeline.wait_for_idle(idle_interval_s=0.2, poll_interval_s=0.1, timeout_s=0.5)
+    pipeline.stop(force=True)
+    for refused in (
+        lambda: pipeline.wait_for_token(token),
+        pipeline.wait_for_idle,
+        pipeline.transaction_status,
+        pipeline.is_complete,
+        lambda: pipeline.commit_transaction(wait=False),
+        lambda: pipeline.pause_input_connector("t", "api_ingress"),
+        lambda: pipeline.start_input_connector("t", "api_ingress"),
+        lambda: pipeline.input_json("t", {"id": 2}),
+    ):
+        with pytest.raises(FelderaAPIError, match="PipelineInteractionNotDeployed"):
+            refused()
+    with pytest.raises(RuntimeError, match="must be running or paused"):
+        pipeline.input_pandas("t", pd.DataFrame({"id": [1]}))
+    for wrong in ({"idle_interval_s": 2, "timeout_s": 1}, {"poll_interval_s": 2, "idle_interval_s": 1}):
+        with pytest.raises(ValueError, match="cannot be larger"):
+            pipeline.wait_for_idle(**wrong)
+    with pytest.raises(RuntimeError, match="must be running"):
+        pipeline.wait_for_completion()
+    assert list(pipeline.query("SELECT * FROM t")) == []
+    pipeline.start()
+    pipeline.wait_for_token(token)
+    pipeline.wait_for_completion(force_stop=True)
+    assert pipeline.status() == PipelineStatus.STOPPED
+    assert pipeline.checkpoints() == []
+
+
+def test_a_connector_that_fails_says_why(service: Serving) -> None:
+    folder = service.root / "arriving"
+    folder.mkdir()
+    (folder / "a.json").write_text('{"id": 1}\n')
+    reading = {
+        "name": "files",
+        "transport": {"name": "file_input", "config": {"path": str(folder)}},
+        "format": {"name": "json"},
+    }
+    sql = f"CREATE TABLE t (id BIGINT) WITH ('connectors' = '{json.dumps([reading])}');"
+    pipeline = service.pipeline("failing", sql)
+    pipeline.start()
+    # More may come into a folder: nobody can tell its end.
+    with pytest.raises(TimeoutError):
+        pipeline.wait_for_completion(timeout_s=1.5)
+    assert list(pipeline.query("SELECT * FROM t")) == [{"id": 1}]
+    (folder / "a.json").write_text('{"id": 1}\n{"id": 2}\n')
+    for _ in range(100):
+        told = pipeline.input_connector_stats("t", "files")
+        if told.transport_errors:
+            break
+        time.sleep(0.1)
+    assert told.transport_errors
+    assert (told.transport_errors[0].tag, told.health and told.health.status) == ("X711", "Unhealthy")
+    assert "a.json" in told.transport_errors[0].message
+    pipeline.stop(force=True)

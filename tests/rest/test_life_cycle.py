@@ -1,19 +1,28 @@
 """The life of a pipeline through the real client: made, started, changed by consent, paused, stopped, cleared, deleted."""
 
+import threading
+import time
 import uuid
+from collections.abc import Callable
 
 import pytest
+import requests
 from feldera import Pipeline, PipelineBuilder
 from feldera.enums import (
     BootstrapPolicy,
+    CompilationProfile,
     DeploymentDesiredStatus,
+    DeploymentResourcesDesiredStatus,
     DeploymentResourcesStatus,
+    DeploymentRuntimeDesiredStatus,
     DeploymentRuntimeStatus,
+    PipelineFieldSelector,
     PipelineStatus,
     ProgramStatus,
     StorageStatus,
 )
-from feldera.rest.errors import FelderaAPIError
+from feldera.rest.errors import FelderaAPIError, FelderaCommunicationError, FelderaTimeoutError
+from feldera.rest.retry import RetryConfig
 
 from tests.rest.conftest import Serving
 
@@ -59,6 +68,7 @@ def test_a_pipeline_is_made_started_and_deleted(service: Serving) -> None:
     with pytest.raises(FelderaAPIError, match="clear it first"):
         pipeline.delete()
     pipeline.delete(clear_storage=True)
+    assert pipeline.status() == PipelineStatus.NOT_FOUND
     with pytest.raises(FelderaAPIError, match="not found"):
         Pipeline.get("made", service.client)
     assert not (service.root / "pipelines" / "made").exists()
@@ -96,9 +106,11 @@ def test_the_start_says_what_becomes_of_changes(service: Serving) -> None:
     pipeline.start(bootstrap_policy=BootstrapPolicy.REJECT)
     pipeline.stop(force=True)
     pipeline.modify(sql=RENAMED)
-    with pytest.raises(RuntimeError, match="it was started with bootstrap_policy=reject"):
+    with pytest.raises(RuntimeError, match="it was started with bootstrap_policy=reject; modified views: named"):
         pipeline.start(bootstrap_policy=BootstrapPolicy.REJECT)
+    assert pipeline.deployment_error()["details"] == {"approval_diff": DIFF}
     assert pipeline.deployment_error()["error_code"] == "BootstrapRejected"
+    assert [one["error_code"] for one in pipeline.errors()] == ["BootstrapRejected"]
     with pytest.raises(FelderaAPIError, match="not dismissed"):
         pipeline.start(dismiss_error=False)
     pipeline.dismiss_error()
@@ -123,8 +135,11 @@ def test_pause_holds_over_a_restart_of_the_pipeline_only_where_it_is_asked_for(s
     assert list(pipeline.query("SELECT * FROM items")) == [{"id": 1, "name": "a"}]
     pipeline.pause()
     assert pipeline.status() == PipelineStatus.PAUSED
+    assert pipeline.status() == PipelineStatus.PAUSED
     pipeline.restart()
     assert pipeline.status() == PipelineStatus.RUNNING
+    assert pipeline.checkpoints() == []
+    pipeline.resume()
     pipeline.stop(force=True)
 
 
@@ -170,3 +185,183 @@ def test_functions_in_rust_are_refused(service: Serving) -> None:
     with pytest.raises(FelderaAPIError, match="functions in Rust don't run on Spark"):
         service.pipeline("rusty", NAMED, udf_rust="fn f() {}")
     assert not (service.root / "pipelines" / "rusty").exists()
+
+
+def test_one_that_never_ran_tells_of_itself(service: Serving) -> None:
+    builder = PipelineBuilder(service.client, "fresh", NAMED, compilation_profile=CompilationProfile.DEV)
+    assert builder.create(wait=False).name == "fresh"
+    pipeline = Pipeline.get("fresh", service.client)
+    assert pipeline.deployment_runtime_status() == DeploymentRuntimeStatus.UNAVAILABLE
+    assert pipeline.deployment_runtime_desired_status() == DeploymentRuntimeDesiredStatus.UNAVAILABLE
+    assert pipeline.deployment_resources_desired_status() == DeploymentResourcesDesiredStatus.STOPPED
+    assert pipeline.deployment_status_since() == pipeline.created_at() == pipeline.program_status_since()
+    assert (pipeline.deployment_error(), pipeline.errors(), pipeline.bootstrap_policy()) == (None, [], None)
+    assert pipeline.storage_status_details() is None
+    told = pipeline.program_error()
+    assert (told["sql_compilation"]["exit_code"], told["rust_compilation"]["exit_code"]) == (0, 0)
+    info = pipeline.program_info()
+    assert [one["name"] for one in info["schema"]["inputs"] + info["schema"]["outputs"]] == ["items", "named"]
+    assert (info["input_connectors"], info["output_connectors"], info["udf_stubs"]) == ({}, {}, "")
+    assert (pipeline.udf_rust(), pipeline.udf_toml(), pipeline.program_config()["profile"]) == ("", "", "dev")
+    assert (pipeline.version(), pipeline.program_version()) == (1, 1)
+    pipeline.modify(description="what is new")
+    assert (pipeline.description(), pipeline.program_code(), pipeline.version()) == ("what is new", NAMED.strip(), 2)
+    assert pipeline.program_version() == 1
+
+
+def test_a_status_says_since_when_it_is(service: Serving) -> None:
+    pipeline = service.pipeline("since", NAMED)
+    pipeline.start()
+    running = pipeline.deployment_status_since()
+    assert running > pipeline.created_at()
+    pipeline.stop(force=True)
+    stopped = pipeline.deployment_status_since()
+    assert stopped > running
+    pipeline.stop(force=False)
+    assert pipeline.deployment_status_since() == stopped
+    pipeline.modify(sql=RENAMED)
+    pipeline.start()
+    assert pipeline.deployment_status_since() > stopped
+    pipeline.stop(force=True)
+
+
+def test_a_start_is_of_what_is_stopped(service: Serving) -> None:
+    pipeline = service.pipeline("begun", NAMED)
+    pipeline.start()
+    with pytest.raises(FelderaAPIError, match="a start requires that pipeline begun is stopped"):
+        pipeline.start_paused()
+    since = pipeline.deployment_status_since()
+    # As a client does that lost the answer.
+    pipeline.start()
+    assert pipeline.deployment_status_since() == since
+    pipeline.pause()
+    with pytest.raises(FelderaAPIError, match="a start requires that pipeline begun is stopped"):
+        pipeline.start()
+    pipeline.stop(force=True)
+    pipeline.modify(sql=RENAMED)
+    pipeline.start()
+    with pytest.raises(FelderaAPIError, match="BootstrapPolicyImmutableUnlessStopped"):
+        pipeline.start(bootstrap_policy=BootstrapPolicy.ALLOW)
+    assert pipeline.status() == PipelineStatus.AWAITINGAPPROVAL
+    pipeline.stop(force=True)
+    with pytest.raises(FelderaAPIError, match="bootstrap_policy"):
+        service.client.http.post("/pipelines/begun/start", params={"bootstrap_policy": "maybe"})
+
+
+def test_only_what_runs_is_paused_and_resumed(service: Serving) -> None:
+    pipeline = service.pipeline("halted", NAMED)
+    pipeline.start()
+    pipeline.stop(force=False, wait=False)
+    with pytest.raises(FelderaAPIError, match="is stopp"):
+        pipeline.resume()
+    pipeline.wait_for_status(PipelineStatus.STOPPED, timeout=30)
+    pipeline.modify(sql=RENAMED)
+    pipeline.start()
+    for refused in (pipeline.pause, pipeline.resume):
+        with pytest.raises(FelderaAPIError, match="awaits approval"):
+            refused()
+    for refused in (lambda: pipeline.input_json("items", {"id": 1}), pipeline.clear_storage):
+        with pytest.raises(FelderaAPIError):
+            refused()
+    assert pipeline.status() == PipelineStatus.AWAITINGAPPROVAL
+    pipeline.stop(force=True)
+
+
+def test_an_approval_leads_over_bootstrapping_to_what_was_wished(service: Serving) -> None:
+    pipeline = service.pipeline("approved", NAMED)
+    pipeline.start()
+    pipeline.stop(force=True)
+    # So many that somebody who looks sees them in the making.
+    more = (f"CREATE MATERIALIZED VIEW named{number} AS SELECT id FROM items;\n" for number in range(10))
+    pipeline.modify(sql=RENAMED + "".join(more))
+    pipeline.start_paused()
+    assert pipeline.status() == PipelineStatus.AWAITINGAPPROVAL
+    pipeline.approve()
+    seen = [""]
+    while seen[-1] != "Paused" and len(seen) < 50:
+        told = requests.get(f"{service.address}/v0/pipelines/approved?selector=status", timeout=60).json()
+        if told["deployment_runtime_status"] != seen[-1]:
+            seen.append(told["deployment_runtime_status"])
+    assert "Bootstrapping" in seen
+    assert not {"AwaitingApproval", "Running", "Stopped"} & set(seen)
+    assert seen[-1] == "Paused"
+    pipeline.stop(force=True)
+
+
+def test_what_runs_is_not_changed(service: Serving) -> None:
+    pipeline = service.pipeline("busy", NAMED)
+    pipeline.start()
+    for refused in (
+        lambda: pipeline.modify(description="other"),
+        lambda: pipeline.set_runtime_config(pipeline.runtime_config()),
+        pipeline.update_runtime,
+        pipeline.clear_storage,
+        lambda: pipeline.delete(clear_storage=True),
+    ):
+        with pytest.raises(FelderaAPIError, match="requires that pipeline busy is stopped"):
+            refused()
+    pipeline.stop(force=True)
+
+
+def test_waits_end_when_they_are_to(service: Serving) -> None:
+    pipeline = service.pipeline("waited", NAMED)
+    for wait in (
+        lambda: pipeline.start(timeout_s=0.0),
+        lambda: pipeline.wait_for_status(PipelineStatus.PAUSED, timeout=0),
+        lambda: pipeline.wait_for_completion(timeout_s=0.0),
+        lambda: pipeline.pause(timeout_s=0.0),
+        lambda: pipeline.resume(timeout_s=0.0),
+        lambda: pipeline.stop(force=True, timeout_s=0.0),
+    ):
+        with pytest.raises((TimeoutError, FelderaTimeoutError)):
+            wait()
+    pipeline.wait_for_status(PipelineStatus.STOPPED, timeout=30)
+    pipeline.start_paused(wait=False)
+    pipeline.wait_for_status(PipelineStatus.PAUSED, timeout=30)
+    pipeline.resume(wait=False)
+    pipeline.pause(wait=False)
+    pipeline.stop(force=True, wait=False)
+    pipeline.wait_for_status(PipelineStatus.STOPPED, timeout=30)
+
+
+def test_storage_is_cleared_for_good(service: Serving) -> None:
+    pipeline = service.pipeline("cleared", NAMED)
+    pipeline.start()
+    pipeline.input_json("items", {"id": 1, "name": "a"})
+    pipeline.stop(force=True)
+    pipeline.clear_storage(wait=False)
+    assert pipeline.storage_status() == StorageStatus.CLEARING
+    with pytest.raises(FelderaAPIError, match="being cleared"):
+        pipeline.start()
+    with pytest.raises(FelderaTimeoutError):
+        pipeline.clear_storage(timeout_s=0.0)
+    pipeline.clear_storage(poll_interval_s=0.05)
+    assert pipeline.storage_status() == StorageStatus.CLEARED
+    pipeline.start(bootstrap_policy=BootstrapPolicy.REJECT)
+    assert list(pipeline.query("SELECT * FROM items")) == []
+    pipeline.stop(force=True)
+
+
+def test_a_statement_waits_while_the_pipeline_is_paused(service: Serving) -> None:
+    pipeline = service.pipeline("patient", ITEMS)
+    pipeline.start_paused()
+    inserting = threading.Thread(target=pipeline.execute, args=("INSERT INTO items VALUES (1, 'a')",), daemon=True)
+    inserting.start()
+    time.sleep(1.0)
+    assert inserting.is_alive()
+    assert list(pipeline.query("SELECT * FROM items")) == []
+    pipeline.resume()
+    inserting.join(30)
+    assert list(pipeline.query("SELECT * FROM items")) == [{"id": 1, "name": "a"}]
+    pipeline.stop(force=True)
+
+
+def test_a_backend_that_is_away_is_told(own_service: Callable[..., Serving]) -> None:
+    service = own_service()
+    client = service.client
+    pipeline = PipelineBuilder(client, "lonely", ITEMS).create()
+    pipeline.refresh(PipelineFieldSelector.ALL)
+    service.stop()
+    client.http.config.retry_config = RetryConfig(max_retries=0)
+    with pytest.raises(FelderaCommunicationError):
+        pipeline.refresh(PipelineFieldSelector.STATUS)

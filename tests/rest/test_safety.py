@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 import requests
+from feldera import Pipeline
+from feldera.enums import ProgramStatus
 from feldera.rest.errors import FelderaAPIError
 
 from reconciler.rest.pages.general import NOT_HERE
@@ -32,7 +34,7 @@ def test_pages_of_other_sites_get_nothing(service: Serving, headers: dict[str, s
 
 
 def test_where_there_is_a_token_each_request_needs_it(own_service: Callable[..., Serving]) -> None:
-    from feldera import FelderaClient, Pipeline
+    from feldera import FelderaClient
 
     service = own_service(environment={"RECONCILE_API_TOKEN": "ä secret"})
     for headers in ({}, {"Authorization": "Bearer other"}, {"Authorization": "ä secret".encode().decode("latin-1")}):
@@ -97,7 +99,7 @@ def git(root: Path, *words: str) -> None:
 
 def test_pipelines_of_git_are_run_and_not_changed(own_service: Callable[..., Serving]) -> None:
     service = own_service()
-    pipeline = service.pipeline("shop", TABLE)
+    pipeline = service.pipeline("shop", TABLE, description="what is sold", tags=["a"])
     git(service.root, "init", "-b", "main")
     git(service.root, "add", "pipelines")
     git(service.root, "commit", "-m", "Take the pipeline over")
@@ -112,6 +114,7 @@ def test_pipelines_of_git_are_run_and_not_changed(own_service: Callable[..., Ser
     pipeline.execute("INSERT INTO t VALUES (1)")
     assert list(pipeline.query("SELECT * FROM t")) == [{"id": 1}]
     assert pipeline.program_code().strip() == TABLE
+    assert (pipeline.description(), pipeline.tags(), pipeline.version()) == ("what is sold", ["a"], 1)
     pipeline.stop(force=True)
 
 
@@ -138,3 +141,14 @@ def test_the_diff_is_flat_for_clients_that_read_it_so(own_service: Callable[...,
     pipeline.start()
     assert pipeline.deployment_runtime_status_details()["program_diff"]["added_views"] == ["v"]
     pipeline.stop(force=True)
+
+
+def test_one_that_can_not_be_read_hides_no_other(own_service: Callable[..., Serving]) -> None:
+    service = own_service()
+    service.pipeline("good", TABLE)
+    (service.root / "pipelines" / "bad").mkdir()
+    (service.root / "pipelines" / "bad" / "pipeline.yaml").write_bytes(b"\xff")
+    found = {one.name: one for one in Pipeline.all(service.client)}
+    assert sorted(found) == ["bad", "good"]
+    assert found["bad"].program_status() == ProgramStatus.SqlError
+    assert "U813" in found["bad"].program_error()["sql_compilation"]["messages"][0]["error_type"]

@@ -1,5 +1,6 @@
 """Transactions through the real client: nothing is seen of them before their commit, and all of it at once."""
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -30,6 +31,8 @@ def test_all_rows_of_a_transaction_come_in_one_step(service: Serving) -> None:
     assert [row["id"] for row in pipeline.query("SELECT * FROM items")] == [1, 2]
     assert not any(pipeline.completion_token_status(token).name == "COMPLETE" for token in tokens)
 
+    with pytest.raises(ValueError, match="doesn't match"):
+        pipeline.commit_transaction(7)
     pipeline.commit_transaction(1)
     assert pipeline.transaction_status() == TransactionStatus.NoTransaction
     assert pipeline.stats().global_metrics.total_completed_steps == before + 1
@@ -41,6 +44,30 @@ def test_all_rows_of_a_transaction_come_in_one_step(service: Serving) -> None:
     # One without rows is over at once.
     assert pipeline.start_transaction() == 2
     pipeline.commit_transaction()
+    pipeline.stop(force=True)
+    with pytest.raises(FelderaAPIError, match="does not run"):
+        pipeline.start_transaction()
+
+
+def test_a_commit_that_is_not_waited_for_is_under_way(service: Serving) -> None:
+    pipeline = service.pipeline("committing", TABLES)
+    pipeline.start_paused()
+    pipeline.start_transaction()
+    pipeline.input_json("others", {"id": 1}, force=True, wait=False)
+    pipeline.commit_transaction(wait=False)
+    assert (pipeline.transaction_id(), pipeline.transaction_status()) == (1, TransactionStatus.CommitInProgress)
+    pipeline.resume()
+    for _ in range(100):
+        if pipeline.transaction_status() == TransactionStatus.NoTransaction:
+            break
+        time.sleep(0.1)
+    assert pipeline.transaction_id() is None
+    assert list(pipeline.query("SELECT * FROM others")) == [{"id": 1}]
+    pipeline.pause()
+    pipeline.start_transaction()
+    pipeline.input_json("others", {"id": 2}, force=True, wait=False)
+    with pytest.raises(TimeoutError):
+        pipeline.commit_transaction(timeout_s=0.2)
     pipeline.stop(force=True)
 
 

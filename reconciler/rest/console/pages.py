@@ -25,7 +25,7 @@ from reconciler.rest.deployments import PAUSED, RUNNING
 from reconciler.rest.errors import Refused, told_of
 from reconciler.rest.processes import answer_of
 from reconciler.rest.shared import Service
-from reconciler.rest.work import CHANGE
+from reconciler.rest.work import is_change
 from reconciler.state.applied import read_applied
 from reconciler.state.controls import read_controls, say_of_connector
 
@@ -230,7 +230,7 @@ _ACTS: Final[Mapping[str, tuple[str, Callable[[Service, str, Mapping[str, str]],
 
 def _answered(service: Service, name: str, sql: str) -> tuple[list[str], list[list[Any]], str]:
     """The answer to a query: columns, the first rows, or what is wrong with it."""
-    if CHANGE.match(sql):
+    if is_change(sql):
         return [], [], "this page only reads: reconcile execute, or the API, changes rows"
     try:
         lines = answer_of(service, name, "query", sql=sql, format="json").decode().splitlines()

@@ -10,12 +10,12 @@ from reconciler.engine.statement import read_statement
 from reconciler.rest.answers import MEDIA_TYPES
 from reconciler.rest.changes import follow
 from reconciler.rest.errors import Refused
-from reconciler.rest.pages.operation import applied_program
+from reconciler.rest.pages.operation import applied_program, require_not_stopped
 from reconciler.rest.processes import answer_in_parts, answer_of
 from reconciler.rest.requests import Ingress, completion, require_takes_rows, store_lines, store_rows, token_of
 from reconciler.rest.shared import Service
 from reconciler.rest.transactions import Phase, begin, commit, transaction_now
-from reconciler.rest.work import CHANGE
+from reconciler.rest.work import is_change
 
 Form = Literal["json", "text", "arrow_ipc", "parquet", "hash"]
 
@@ -30,7 +30,7 @@ def router(service: Service) -> APIRouter:
         service.lookup.require(name)
         if not sql.strip():
             raise Refused(400, "EmptyQuery", "the query is empty")
-        if CHANGE.match(sql) and transaction_now(service.target, name).phase is Phase.OPEN:
+        if is_change(sql) and transaction_now(service.target, name).phase is Phase.OPEN:
             program = applied_program(service, name)
             store_lines(service, name, program, read_statement(sql).table, answer_of(service, name, "rows", sql=sql))
             return Response(b"", headers={"content-type": MEDIA_TYPES[form]})
@@ -55,6 +55,7 @@ def router(service: Service) -> APIRouter:
         how = Ingress(form, update_format, array, json_flavor, force)
 
         def take() -> str:
+            require_takes_rows(service, name, force=force)
             return token_of(*store_rows(service, name, applied_program(service, name), table, body, how))
 
         return {"token": await run_in_threadpool(take)}
@@ -63,7 +64,11 @@ def router(service: Service) -> APIRouter:
     def completion_status(name: str, token: str) -> JsonObject:
         """Whether the rows that a token stands for were processed, and handed to every output."""
         service.lookup.require(name)
-        return completion(service.target, name, token)
+        found = completion(service.target, name, token)
+        if found["status"] != "complete":
+            # Whoever waits for a pipeline that is stopped would wait for ever.
+            require_not_stopped(service, name)
+        return found
 
     @pages.post("/pipelines/{name}/start_transaction")
     def start_transaction(name: str) -> JsonObject:
@@ -78,6 +83,7 @@ def router(service: Service) -> APIRouter:
         """Have the rows of the transaction read. It is over when `stats` tell no transaction any more."""
         service.lookup.require(name)
         with service.deployments.lock(name):
+            require_takes_rows(service, name, force=True)
             return {"transaction_id": commit(service.target, name)}
 
     @pages.post("/pipelines/{name}/egress/{relation}")

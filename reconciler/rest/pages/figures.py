@@ -5,7 +5,7 @@ import io
 import json
 import uuid
 import zipfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -16,15 +16,17 @@ from fastapi.responses import Response, StreamingResponse
 from reconciler.base.digest import JsonObject
 from reconciler.base.names import fold
 from reconciler.base.version import __version__
+from reconciler.environment.source import pipeline_names
 from reconciler.rest.errors import Refused
-from reconciler.rest.pages.operation import applied_program, connector_of
+from reconciler.rest.pages.operation import applied_program, connector_of, require_not_stopped
 from reconciler.rest.requests import token_of_steps
 from reconciler.rest.shared import Service
-from reconciler.rest.statistics import input_json, output_json, statistics
+from reconciler.rest.statistics import buffered_records, input_json, output_json, statistics
 from reconciler.service.prometheus import prometheus_text
 from reconciler.service.states import read_standing
 from reconciler.service.status import read_status
 from reconciler.service.status_model import PipelineStatus
+from reconciler.state.applied import read_applied
 from reconciler.state.checkpoints import Checkpoint, create_checkpoint, list_checkpoints
 from reconciler.state.controls import read_controls
 from reconciler.state.events import LoggedEvent, read_events
@@ -33,6 +35,7 @@ _EVENTS: Final = 300
 _OF_EVENTS: Final = uuid.UUID("a6f7fdb5-4d5d-4b8e-9c55-3b0f7d1f0c3a")
 _OF_CHECKPOINTS: Final = uuid.UUID("0b1f43a4-6a4b-4f35-8f0a-5f8f2f4f5e21")
 _POLL_SECONDS: Final = 0.5
+_NO_LOG: Final = "0"
 
 
 def router(service: Service) -> APIRouter:
@@ -44,14 +47,22 @@ def router(service: Service) -> APIRouter:
         seen[name] = found = read_status(service.target, name, seen.get(name))
         return found
 
+    def is_applied(name: str) -> bool:
+        return read_applied(service.target, name).snapshot is not None
+
     def figures(name: str) -> JsonObject:
-        program = applied_program(service, name)
         found = service.lookup.see(name)
+        program = found.compiled.program
+        if is_applied(name) or program is None or not service.deployments.is_worked_on(name):
+            # While a pipeline is applied for the first time, only its files say what it is.
+            program = applied_program(service, name)
         return statistics(service.target, program, status_now(name), found.standing, found.wish, found.status)
 
     @pages.get("/pipelines/{name}/stats")
     def stats(name: str) -> JsonObject:
-        """Figures of the pipeline and its connectors."""
+        """Figures of the pipeline and its connectors, unless it is stopped."""
+        service.lookup.require(name)
+        require_not_stopped(service, name)
         return figures(name)
 
     @pages.get("/pipelines/{name}/metrics")
@@ -69,12 +80,15 @@ def router(service: Service) -> APIRouter:
         told = next(one for one in status_now(name).connectors if fold(one.name) == fold(found.qualified_name))
         controls = read_controls(service.target.registry, name)
         if relations == "tables":
-            return input_json(found, told, controls, sum(told.backlog.values()))
+            standing = read_standing(service.target, name)
+            waits = buffered_records(service.target, applied_program(service, name), told, standing)
+            return input_json(found, told, controls, waits)
         return output_json(found, told, controls, status_now(name).step or 0)
 
     @pages.get("/pipelines/{name}/logs")
     def logs(name: str, cursor: str | None = None) -> Response:
-        """What the processes of the pipeline say; from a cursor on, if one is given. The stream does not end."""
+        """What the processes of the pipeline say; from a cursor on, if one is given. The stream goes on until the
+        pipeline is deleted."""
         service.lookup.require(name)
         path = service.deployments.log_of(name)
         epoch = _epoch(service, name)
@@ -85,20 +99,28 @@ def router(service: Service) -> APIRouter:
             "feldera-logs-seq": str(first),
             "feldera-logs-gap": "0",
         }
-        return StreamingResponse(_lines(path, first), headers=headers)
+
+        def lives() -> bool:
+            return epoch in (_NO_LOG, _epoch(service, name)) and name in pipeline_names(service.target.root)
+
+        begin = f"pipeline {name} has no log yet: it was not started\n" if epoch == _NO_LOG else ""
+        return StreamingResponse(_lines(path, first, begin.encode(), lives), headers=headers)
 
     @pages.get("/pipelines/{name}/events")
     def events(name: str, selector: Literal["all", "status"] = "status") -> list[JsonObject]:
         """What happened to the pipeline, the newest first."""
         service.lookup.require(name)
-        found = read_events(service.target.registry, name, _EVENTS)
+        return listed_events(name, selector, _EVENTS)
+
+    def listed_events(name: str, selector: str, limit: int | None) -> list[JsonObject]:
+        found = read_events(service.target.registry, name, limit)
         return [_event(name, one, selector) for one in reversed(found)]
 
     @pages.get("/pipelines/{name}/events/{event}")
     def event(name: str, event: str, selector: Literal["all", "status"] = "status") -> JsonObject:
         """One thing that happened: by its id, or `latest`."""
-        found = events(name, selector)
-        for one in found:
+        service.lookup.require(name)
+        for one in listed_events(name, selector, 1 if event == "latest" else None):
             if event in ("latest", one["event_id"]):
                 return one
         raise Refused(404, "UnknownPipelineEvent", f"pipeline {name} has no event {event!r}")
@@ -130,20 +152,35 @@ def router(service: Service) -> APIRouter:
         return {"token": token_of_steps(service.target, name)}
 
     @pages.get("/pipelines/{name}/support_bundle")
-    def support_bundle(name: str) -> Response:
-        """A ZIP of what helps to find out what is wrong: no rows, no secrets."""
+    def support_bundle(
+        name: str,
+        collect: bool = True,
+        metrics: bool = True,
+        logs: bool = True,
+        stats: bool = True,
+        pipeline_config: bool = True,
+        system_config: bool = True,
+        pipeline_events: bool = True,
+    ) -> Response:
+        """A ZIP of what helps to find out what is wrong: no rows, no secrets. Nothing of it is kept: without `collect` it is
+        empty."""
         found = service.lookup.to_json(service.lookup.see(name), "all")
         file = io.BytesIO()
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bundle:
             write = partial(_write_json, bundle)
-            write("pipeline_config.json", found)
-            write("system_config.json", {"reconciler": __version__, "environment": service.target.environment.name})
-            write("events.json", events(name, "all"))
-            if read_standing(service.target, name).is_applied:
+            if collect and pipeline_config:
+                write("pipeline_config.json", found)
+            if collect and system_config:
+                write("system_config.json", {"reconciler": __version__, "environment": service.target.environment.name})
+            if collect and pipeline_events:
+                write("events.json", listed_events(name, "all", _EVENTS))
+            if collect and stats and is_applied(name):
                 write("stats.json", figures(name))
+            if collect and metrics and is_applied(name):
                 bundle.writestr("metrics.txt", prometheus_text([status_now(name)]))
-            log = service.deployments.log_of(name)
-            bundle.writestr("logs.txt", log.read_text(encoding="utf-8", errors="replace") if log.exists() else "")
+            if collect and logs:
+                log = service.deployments.log_of(name)
+                bundle.writestr("logs.txt", log.read_text(encoding="utf-8", errors="replace") if log.exists() else "")
         return Response(file.getvalue(), media_type="application/zip")
 
     return pages
@@ -182,7 +219,7 @@ def _checkpoint(pipeline: str, one: Checkpoint) -> JsonObject:
 def _epoch(service: Service, name: str) -> str:
     """Names the life of a pipeline's log, which begins anew when the file does."""
     path = service.deployments.log_of(name)
-    return str(path.stat().st_ino) if path.exists() else "0"
+    return str(path.stat().st_ino) if path.exists() else _NO_LOG
 
 
 def _after(cursor: str | None, epoch: str) -> int:
@@ -190,8 +227,10 @@ def _after(cursor: str | None, epoch: str) -> int:
     return int(number) if known == epoch and number.isdigit() else 0
 
 
-async def _lines(path: Path, first: int) -> AsyncIterator[bytes]:
-    """The lines of a log after the first so many, and those that come."""
+async def _lines(path: Path, first: int, begin: bytes, lives: Callable[[], bool]) -> AsyncIterator[bytes]:
+    """What the log begins with, its lines after the first so many, and those that come, for as long as it lives."""
+    if begin:
+        yield begin
     number, left, place = 0, b"", 0
     while True:
         text = await asyncio.to_thread(_read_from, path, place)
@@ -201,6 +240,8 @@ async def _lines(path: Path, first: int) -> AsyncIterator[bytes]:
         number += len(whole)
         if found:
             yield b"".join(line + b"\n" for line in found)
+        if not text and not await asyncio.to_thread(lives):
+            return
         await asyncio.sleep(_POLL_SECONDS if not text else 0)
 
 

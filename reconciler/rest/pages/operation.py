@@ -89,6 +89,7 @@ def router(service: Service) -> APIRouter:
         if action not in ("pause", "start"):
             raise Refused(400, "InvalidConnectorAction", f"{action!r} is none of: pause, start")
         found = connector_of(service, name, relations, relation, connector)
+        require_not_stopped(service, name)
         say_of_connector(service.target.registry, name, found.qualified_name, action == "pause", service.by())
 
     return pages
@@ -98,6 +99,14 @@ def _require_loud(silent_bootstrap: bool) -> None:
     if silent_bootstrap:
         message = "silent_bootstrap: say it of each connector that is to get nothing, with on_bootstrap: silent"
         raise Refused(501, "NotSupported", message)
+
+
+def require_not_stopped(service: Service, name: str) -> None:
+    """Raises Refused for a pipeline that is stopped, with the error that stopped it."""
+    if service.deployments.is_stopped(name):
+        error = service.deployments.wish(name).error
+        why = f": {error['message']}" if error else ""
+        raise Refused(400, "PipelineInteractionNotDeployed", f"pipeline {name} is stopped{why}")
 
 
 def applied_program(service: Service, name: str) -> Program:
