@@ -141,8 +141,8 @@ def test_queries_are_answered_and_only_read(service: Serving) -> None:
 
 
 def test_a_page_is_told_when_something_changed(service: Serving) -> None:
-    pipeline = service.pipeline("told", TABLE)
-    with requests.get(f"{service.address}/console/changes?of=told", stream=True, timeout=60) as answer:
+    pipeline = service.pipeline("followed", TABLE)
+    with requests.get(f"{service.address}/console/changes?of=followed", stream=True, timeout=60) as answer:
         lines = answer.iter_lines(decode_unicode=True)
         assert next(lines) == ": listening"
         pipeline.start()
