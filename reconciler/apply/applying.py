@@ -40,7 +40,7 @@ from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.following import register_reader
 from reconciler.materialize.registry_backups import require_newest_registry
-from reconciler.materialize.taking_back import take_back
+from reconciler.materialize.taking_back import can_take_back, take_back
 from reconciler.plan.model import Outcome, Plan
 from reconciler.plan.operations.step import Step
 from reconciler.plan.words import summarise
@@ -205,6 +205,27 @@ def _finish_open_work(target: Target, pipeline: str, session: Session, beside: P
         session.tell(f"replaying step {stored.value.intent.step} of {pipeline}, which is unfinished")
         replay_intent(target, stored, session)
     return ()
+
+
+def close_open_apply(target: Target, pipeline: str, session: Session) -> None:
+    """Close the journal of an apply whose process died, and whose change nobody wants any more: it is taken back as long as
+    nobody can have read anything of it, else finished. Raises as `apply_pipeline` does."""
+    with (
+        prebuilding(target, session, str(uuid.uuid4())) as beside,
+        hold_lease(target.registry, pipeline, this_process("apply"), report=session.tell) as lease,
+    ):
+        own = replace(session, check=lease.check)
+        stored = target.registry.head(pipeline)
+        if stored is None or stored.value.journal is None:
+            return
+        require_newest_registry(target, stored.value)
+        if not can_take_back(stored.value.journal):
+            _finish_open_work(target, pipeline, own, beside)
+            return
+        own.tell(
+            f"taking back the apply of {pipeline} that {stored.value.journal.by} began at {stored.value.journal.opened_at}"
+        )
+        take_back(target, OpenJournal(target.registry, stored, own.boundary, own.check), own.engine)
 
 
 def _overtaken(target: Target, head: Head, journal: Journal) -> str | None:

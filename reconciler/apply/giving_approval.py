@@ -63,7 +63,7 @@ def give_approval(target: Target, plan: Plan, by: str, comment: str) -> Given:
         is_handle = by.strip().startswith("@") and bool(names_of(name)) and "." not in name
         hint = f"write the name without @: --by {shlex.quote(name)}" if is_handle else "name the approver: --by NAME"
         raise ReconcileError("A582", f"an approval records who gives it, and {by!r} is not a name", hint)
-    if plan.is_empty and not plan.judges_rows_that_go_back:
+    if plan.is_empty and not plan.needs_approval and not plan.judges_rows_that_go_back:
         raise ReconcileError("A504", f"the plan of {plan.pipeline} is empty: there is nothing to approve")
     if plan.is_rejected:
         message = f"bootstrap_policy rejects the plan of {plan.pipeline}; an approval can't change that"

@@ -170,8 +170,10 @@ class Plan:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether even what is written down stays as it is."""
-        return self.diff.is_empty and not self.diff.metadata_changed
+        """Whether even what is written down stays as it is. A first apply writes down that the pipeline is applied, and a
+        removal that it is not, even if its program is empty."""
+        begins_or_ends = (self.applied_digest is None) != (self.desired_digest is None)
+        return self.diff.is_empty and not self.diff.metadata_changed and not begins_or_ends
 
     @property
     def judges_rows_that_go_back(self) -> bool:

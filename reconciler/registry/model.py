@@ -354,9 +354,9 @@ class Reached:
 @dataclass(frozen=True, slots=True)
 class Deployment:
     """What was asked of the service for a pipeline, and stands until something else is asked: `desired` is what it is to be
-    (`stopped`, `running`, `paused`), since when, by whom; `incarnation` names this start of it. `awaits`: the digest of the
-    plan that waits for an approval before it goes on. `policy` is what the start said of changes. `error` is why the service
-    gave up (`{"error_code", "message", "details"}`), until somebody dismisses it."""
+    (`stopped`, `running`, `paused`), since when, by whom; `initial` what it was to be first; `incarnation` names this start
+    of it. `awaits`: the digest of the plan that waits for an approval before it goes on. `policy` is what the start said of
+    changes. `error` is why the service gave up (`{"error_code", "message", "details"}`), until somebody dismisses it."""
 
     desired: str = "stopped"
     since: str = ""
@@ -365,6 +365,7 @@ class Deployment:
     awaits: str = ""
     policy: str = ""
     error: JsonObject | None = None
+    initial: str = ""
 
 
 @dataclass(frozen=True, slots=True)

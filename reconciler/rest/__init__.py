@@ -9,8 +9,10 @@
 - `deployments`: what is wished of a pipeline, and the process that carries it out; `states` says where it stands.
 - `work`: what the processes do that the server forks for the service.
 - `answers`: the rows of a query in each form.
-- `requests`: rows that come over HTTP; `changes`: rows that changed, for whoever listens.
-- `statistics`: figures of pipelines and connectors.
+- `requests`: rows that come over HTTP; `fitting` says which surely are none of a table, `refused_rows` counts those.
+- `changes`: rows that changed, for whoever listens.
+- `statistics`: figures of pipelines and connectors; `metrics`: the same as metrics, by the client's names.
+- `configuration`: what the client may say of how a pipeline runs; `addresses`: relations as addresses name them.
 - `errors`: what the client is told of an error.
 - `pages`: one module for each kind of request; `application` puts them together, `serving` listens.
 

@@ -11,12 +11,12 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any, Final
 
 from reconciler.base.errors import NotFound
-from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
 from reconciler.engine.arrow.emit.changes import Changes, changes
 from reconciler.engine.protocol import Emission, StoredSource, Transaction
 from reconciler.project.program.model import Program
 from reconciler.registry.placements import Placement
+from reconciler.rest.addresses import key_in
 from reconciler.rest.answers import row_text
 from reconciler.rest.errors import Refused
 from reconciler.rest.shared import Service
@@ -104,9 +104,9 @@ class Follower:
 
 def follow(service: Service, pipeline: str, program: Program, name: str, *, with_snapshot: bool) -> AsyncIterator[bytes]:
     """The chunks, from now on. Raises Refused for a relation that can't be followed."""
-    key = fold(name.strip('"'))
-    relation = program.relation(key)
-    if relation is None:
+    key = key_in(program, name)
+    relation = program.relation(key) if key is not None else None
+    if key is None or relation is None:
         raise Refused(404, "UnknownOutputStream", f"pipeline {pipeline} has no table or view {name!r}")
     if not relation.is_stored:
         message = f"view {relation.name} is not stored, so nobody knows what changed in it: CREATE MATERIALIZED VIEW"
@@ -134,13 +134,20 @@ async def _followed(follower: Follower, first: list[bytes]) -> AsyncIterator[byt
 
 
 def _rows(found: Changes) -> Iterator[str]:
-    """The rows that went, then those that came."""
+    """The rows that went, then those that came, both in their order."""
     names = list(found.coming.column_names)
-    for row, copies in zip(_values(found.going), found.copies, strict=True):
-        for _ in range(copies):
-            yield f'{{"delete":{row_text(names, row)}}}'
-    for row in _values(found.coming):
-        yield f'{{"insert":{row_text(names, row)}}}'
+    going = [row for row, copies in zip(_values(found.going), found.copies, strict=True) for _ in range(copies)]
+    for kind, rows in (("delete", going), ("insert", [*_values(found.coming)])):
+        for row in _in_order(rows):
+            yield f'{{"{kind}":{row_text(names, row)}}}'
+
+
+def _in_order(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """By the values of their columns, NULL first; values that have no order leave the rows as they are."""
+    try:
+        return sorted(rows, key=lambda row: [(value is not None, value) for value in row])
+    except TypeError:
+        return rows
 
 
 def _values(table: Any) -> Iterator[tuple[Any, ...]]:

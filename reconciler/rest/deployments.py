@@ -13,7 +13,6 @@
 
 import json
 import os
-import shutil
 import threading
 import time
 import uuid
@@ -33,7 +32,7 @@ from reconciler.environment.target import Target
 from reconciler.plan.model import Plan
 from reconciler.registry.changing import change_document
 from reconciler.registry.model import Deployment
-from reconciler.rest.descriptions import HTTP_CONNECTOR, folder_of_requests, read_description
+from reconciler.rest.descriptions import HTTP_CONNECTOR, read_description, remove_requests
 from reconciler.rest.errors import Refused, Told, told_of
 from reconciler.rest.work import WORK, told_in
 from reconciler.server.asking import Working, ask
@@ -61,6 +60,7 @@ class Deployments:
         self._target, self._place, self._logs, self._boundary = target, place, logs, boundary
         self._locks: defaultdict[str, threading.RLock] = defaultdict(threading.RLock)
         self._workers: dict[str, Working] = {}
+        self._stopping: set[str] = set()
         self._clearing: dict[str, Working] = {}
         self._awaited: dict[str, tuple[str, JsonObject]] = {}
         self._reached: dict[str, str] = {}
@@ -76,8 +76,8 @@ class Deployments:
         return Deployment() if found is None else found.value
 
     def is_worked_on(self, pipeline: str) -> bool:
-        """Whether a process of this service applies or runs the pipeline."""
-        return pipeline in self._workers
+        """Whether a process of this service applies or runs the pipeline, or the service is about to stop its run."""
+        return pipeline in self._workers or pipeline in self._stopping
 
     def is_clearing(self, pipeline: str) -> bool:
         """Whether what is stored of the pipeline is being removed."""
@@ -112,10 +112,10 @@ class Deployments:
             and live_run(self._target.registry, pipeline) is None
         )
 
-    def require_stopped(self, pipeline: str, what: str) -> None:
-        """Raises Refused unless the pipeline is stopped."""
+    def require_stopped(self, pipeline: str, what: str, code: str = "UpdateRestrictedToStopped") -> None:
+        """Raises Refused, by default with the code of changes, unless the pipeline is stopped."""
         if not self.is_stopped(pipeline):
-            raise Refused(400, "UpdateRestrictedToStopped", f"{what} requires that pipeline {pipeline} is stopped")
+            raise Refused(400, code, f"{what} requires that pipeline {pipeline} is stopped")
         if self.is_clearing(pipeline):
             raise Refused(400, "CannotStartWhileClearingStorage", f"the storage of pipeline {pipeline} is being cleared")
 
@@ -123,17 +123,14 @@ class Deployments:
         """Have a pipeline run, or be paused. Raises Refused, and ReconcileError as planning does."""
         with self.lock(pipeline):
             wish = self.wish(pipeline)
-            if wish.desired == initial and (self.is_worked_on(pipeline) or wish.awaits):
-                # A client that lost the answer asks again.
-                if wish.awaits and policy != wish.policy:
-                    message = f"pipeline {pipeline} awaits approval: approve, or stop it before a start with another policy"
-                    raise Refused(400, "BootstrapPolicyImmutableUnlessStopped", message)
+            if wish.desired != STOPPED and (self.is_worked_on(pipeline) or wish.awaits):
+                _require_same_start(pipeline, wish, initial, policy)
                 return
-            self.require_stopped(pipeline, "a start")
+            self.require_stopped(pipeline, "a start", "IllegalPipelineAction")
             if wish.error is not None and not dismisses:
                 message = f"pipeline {pipeline} has an error that was not dismissed: {wish.error['message']}"
                 raise Refused(400, "CannotStartWithUndismissedError", message)
-            new = Deployment(initial, this_moment(), by, str(uuid.uuid4()), policy=policy)
+            new = Deployment(initial, this_moment(), by, str(uuid.uuid4()), policy=policy, initial=initial)
             self._go_on(pipeline, new, self._agreed(pipeline, new))
 
     def approve(self, pipeline: str, by: str) -> None:
@@ -158,14 +155,14 @@ class Deployments:
     def pause(self, pipeline: str, by: str) -> None:
         """Have a pipeline that runs take no input."""
         with self.lock(pipeline):
-            self._require_started(pipeline)
+            self._require_started(pipeline, "PauseWhileNotProvisioned")
             pause(self._target.registry, pipeline, by)
             self._change(pipeline, lambda now: replace(now, desired=PAUSED))
 
     def resume(self, pipeline: str, by: str) -> None:
         """Have a pipeline that is paused take input again."""
         with self.lock(pipeline):
-            self._require_started(pipeline)
+            self._require_started(pipeline, "ResumeWhileNotProvisioned")
             resume(self._target.registry, pipeline, by)
             self._change(pipeline, lambda now: replace(now, desired=RUNNING))
 
@@ -179,6 +176,7 @@ class Deployments:
             if working is not None and not force:
                 working.ask_to_end()
             elif is_live:
+                self._stopping.add(pipeline)
                 self._in_background(self._stop_run, pipeline, by, force)
             elif working is not None:
                 working.kill()
@@ -193,8 +191,9 @@ class Deployments:
         with self.lock(pipeline):
             if self.is_clearing(pipeline):
                 return
-            self.require_stopped(pipeline, "clearing storage")
+            self.require_stopped(pipeline, "clearing storage", "StorageStatusImmutableUnlessStopped")
             if not read_standing(self._target, pipeline).is_applied:
+                remove_requests(self._target, pipeline)
                 return
             self._clearing[pipeline] = working = self._work("clear", pipeline, by=by)
             self._in_background(self._see_through_clearing, pipeline, working)
@@ -275,7 +274,7 @@ class Deployments:
                 return
         if not read_standing(self._target, pipeline).is_applied:
             # What stands there was for tables that are no more.
-            shutil.rmtree(folder_of_requests(self._target, pipeline), ignore_errors=True)
+            remove_requests(self._target, pipeline)
         (pause if wish.desired == PAUSED else resume)(self._target.registry, pipeline, wish.by)
         self._change(pipeline, lambda now: replace(wish, awaits="", error=None))
         self._boundary("deployment:recorded")
@@ -298,16 +297,14 @@ class Deployments:
 
         change_document(self._target.registry, pipeline, Deployment, changed)
 
-    def _require_started(self, pipeline: str) -> None:
+    def _require_started(self, pipeline: str, code: str) -> None:
         wish = self.wish(pipeline)
         if self.is_stopped(pipeline):
-            raise Refused(400, "IllegalPipelineAction", f"pipeline {pipeline} is stopped: start it first")
+            raise Refused(400, code, f"pipeline {pipeline} is stopped: start it first")
         if wish.awaits:
-            raise Refused(400, "IllegalPipelineAction", f"pipeline {pipeline} awaits approval: approve, or stop it first")
+            raise Refused(400, code, f"pipeline {pipeline} awaits approval: approve, or stop it first")
         if wish.desired == STOPPED and self.is_worked_on(pipeline):
-            raise Refused(
-                400, "IllegalPipelineAction", f"pipeline {pipeline} is stopping: start it again when it has stopped"
-            )
+            raise Refused(400, code, f"pipeline {pipeline} is stopping: start it again when it has stopped")
 
     def _work(self, what: str, pipeline: str, **more: Any) -> Working:
         """Begin a process, whose words go to the pipeline's log."""
@@ -362,6 +359,8 @@ class Deployments:
             stop_run(self._target, pipeline, by, force=force)
         except ReconcileError as error:
             self._give_up(pipeline, told_of(error))
+        finally:
+            self._stopping.discard(pipeline)
 
     def _in_background(self, work: Callable[..., None], *arguments: Any) -> None:
         threading.Thread(target=work, args=arguments, daemon=True).start()
@@ -377,6 +376,16 @@ def _listed(diff: JsonObject) -> str:
     """What changed, in words: `; modified views: named`."""
     parts = {**(diff["program_diff"] or {}), **{name: diff[name] for name in diff if name.endswith(_CONNECTORS)}}
     return "".join(f"; {name.replace('_', ' ')}: {', '.join(found)}" for name, found in parts.items() if found)
+
+
+def _require_same_start(pipeline: str, wish: Deployment, initial: str, policy: str) -> None:
+    """Whether a pipeline that is started may be started so once more, which changes nothing. Raises Refused."""
+    if policy != wish.policy:
+        message = f"pipeline {pipeline} was started with bootstrap_policy={wish.policy}: stop it, to start it with {policy}"
+        raise Refused(400, "BootstrapPolicyImmutableUnlessStopped", message)
+    if initial != (wish.initial or wish.desired):
+        message = f"pipeline {pipeline} was started as {wish.initial or wish.desired}: pause or resume it"
+        raise Refused(400, "InitialImmutableUnlessStopped", message)
 
 
 def shown_diff(plan: Plan) -> JsonObject:

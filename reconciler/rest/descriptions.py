@@ -13,8 +13,10 @@ Whoever dies between two files is overtaken by the next look: `complete` writes 
 """
 
 import json
+import re
+import shutil
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -38,6 +40,10 @@ PROGRAM_FILE: Final = "program.sql"
 HTTP_CONNECTOR: Final = "api_ingress"
 """The connector of each table that takes rows over HTTP."""
 _REQUESTS: Final = ".reconcile/requests"
+_TAG: Final = re.compile(r"[A-Za-z0-9 ._/|\\:=-]{1,50}")
+_LONGEST_NAME: Final = 63
+_MOST_TAGS: Final = 50
+_LONGEST_DESCRIPTION: Final = 300
 _IN_SECONDS: Final = "checkpoint_interval_secs"
 _MOST_SECONDS: Final = 999_999
 _MOST_PARTS: Final = 100_000
@@ -45,8 +51,8 @@ _MOST_PARTS: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What the API knows of a pipeline that was made through it. `version` rises with each change, `program_version` with
-    each of the program."""
+    """What the API knows of a pipeline that was made through it. `version` rises with each change but those of description
+    and tags, which mean nothing to a pipeline that runs; `program_version` with each of the program."""
 
     name: str
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -66,12 +72,17 @@ class Description:
         """The same with other values, as it is made; those that are None stay."""
         return replace(self, **{name: value for name, value in values.items() if value is not None})
 
+    @property
+    def program(self) -> tuple[Any, ...]:
+        """What is compiled."""
+        return self.program_code, self.program_config, self.udf_rust, self.udf_toml
+
     def changed(self, changes: Mapping[str, Any]) -> "Description":
         """The same after a change: its versions rise."""
         after = self.with_values(changes)
-        if after == self:
-            return self
-        has_program = (after.program_code, after.program_config) != (self.program_code, self.program_config)
+        if after == replace(self, description=after.description, tags=after.tags):
+            return after
+        has_program = after.program != self.program
         return replace(
             after,
             version=self.version + 1,
@@ -103,14 +114,31 @@ def require_own(target: Target, name: str) -> Description:
 
 def require_may_make(target: Target, name: str) -> None:
     """Whether a pipeline of this name may be made here. Raises Refused."""
-    if PIPELINE_NAME.fullmatch(name) is None:
-        message = f"the name {name!r} is not a lower-case letter, then up to 62 lower-case letters, digits, - or _"
-        raise Refused(400, "InvalidName", message)
+    if PIPELINE_NAME.fullmatch(name) is None or name.endswith(("-", "_")):
+        code = "EmptyName" if not name else "TooLongName" if len(name) > _LONGEST_NAME else "NameDoesNotMatchPattern"
+        message = (
+            f"the name {name!r} is not a lower-case letter, then up to 62 lower-case letters, digits, - or _, "
+            "of which the last is no - or _"
+        )
+        raise Refused(400, code, message)
     branches = required_branches(target, name)
     if branches:
         environment = target.environment.name
         message = f"environment {environment} applies only what is merged to {' and '.join(branches)}: make it in git"
         raise Refused(403, "OwnedByGit", message)
+
+
+def require_words(description: str, tags: Sequence[str]) -> None:
+    """Whether a pipeline may be described so. Raises Refused."""
+    if len(description) > _LONGEST_DESCRIPTION:
+        message = f"the description has {len(description)} characters; at most {_LONGEST_DESCRIPTION} are allowed"
+        raise Refused(400, "TooLongDescription", message)
+    if len(tags) > _MOST_TAGS:
+        raise Refused(400, "TooManyTags", f"there are {len(tags)} tags; at most {_MOST_TAGS} are allowed")
+    for tag in tags:
+        if _TAG.fullmatch(tag) is None:
+            message = f"the tag {tag!r} is not 1 to 50 letters (a to z), digits, spaces or any of . _ / | \\ : = -"
+            raise Refused(400, "InvalidTag", message)
 
 
 def write_description(target: Target, description: Description) -> None:
@@ -142,6 +170,11 @@ def folder_of_requests(target: Target, pipeline: str, table: str = "") -> Path:
     """Where rows that came for a table stand until they are read; without a table, the folder above all of a pipeline."""
     above = target.root.resolve() / _REQUESTS / target.environment.name / pipeline
     return above / fold(table) if table else above
+
+
+def remove_requests(target: Target, pipeline: str) -> None:
+    """Remove the rows that came for a pipeline, be they read or not, and what is known of those that were refused."""
+    shutil.rmtree(folder_of_requests(target, pipeline), ignore_errors=True)
 
 
 def _write_files(target: Target, description: Description) -> None:

@@ -14,14 +14,20 @@ from reconciler.base.version import __version__
 from reconciler.environment.target import Target
 from reconciler.registry.model import Deployment
 from reconciler.rest.compilation import Compiled, Compiler, program_info
+from reconciler.rest.configuration import whole_program, whole_runtime
 from reconciler.rest.deployments import PAUSED, RUNNING, STOPPED, Deployments
-from reconciler.rest.descriptions import Description, read_description
+from reconciler.rest.descriptions import Description, folder_of_requests, read_description
 from reconciler.rest.errors import no_such_pipeline
+from reconciler.rest.refused_rows import read_refused
 from reconciler.service.states import Standing, read_standing
+from reconciler.state.checkpoints import Checkpoint, list_checkpoints
 from reconciler.workspace.pipelines import known_pipelines
 
 _WISHES: Final[Mapping[str, str]] = {STOPPED: "Stopped", RUNNING: "Running", PAUSED: "Paused"}
 _OF_GIT: Final = uuid.UUID("6f0d3c8a-5b52-4b0e-9d0f-2f1c7f6a9b11")
+_OF_CHECKPOINTS: Final = uuid.UUID("0b1f43a4-6a4b-4f35-8f0a-5f8f2f4f5e21")
+_DOWN: Final = ("Stopped", "Stopping")
+_NO_RUST: Final = "functions in Rust don't run on Spark: write them in Python, in the pipeline's udf/ folder, or as SQL"
 _NEVER: Final = "1970-01-01T00:00:00+00:00"
 _NO_RUNTIME: Final = "Unavailable"
 
@@ -36,6 +42,24 @@ class Seen:
     wish: Deployment
     standing: Standing
     status: str
+
+    @property
+    def program_status(self) -> str:
+        """Whether the program compiles, as the client knows it."""
+        return "RustError" if self.compiled.status == "Success" and self._has_rust else self.compiled.status
+
+    @property
+    def program_error(self) -> JsonObject:
+        """What is wrong with the program."""
+        found = self.compiled.error_json()
+        if self.program_status == "RustError":
+            return {**found, "rust_compilation": {"exit_code": 1, "stdout": "", "stderr": _NO_RUST}}
+        return found
+
+    @property
+    def _has_rust(self) -> bool:
+        known = self.description
+        return known is not None and bool(known.udf_rust.strip() or known.udf_toml.strip())
 
 
 class Lookup:
@@ -63,21 +87,27 @@ class Lookup:
     def to_json(self, seen: Seen, selector: str) -> JsonObject:
         """The object, whole (`all`) or as far as it tells how the pipeline stands (`status`)."""
         found = {**_described(seen), **self._deployed(seen)}
-        return {**found, **_program(seen)} if selector == "all" else found
+        match selector:
+            case "all":
+                return {**found, **_program(seen), "deployment_resources_status_details": None}
+            case "status_with_connectors":
+                is_up = seen.status not in _DOWN
+                return {**found, "connectors": {"num_errors": self._errors(seen)} if is_up else None}
+            case _:
+                return found
 
     def _deployed(self, seen: Seen) -> JsonObject:
         wish, status = seen.wish, seen.status
         since = _since(seen)
-        desired, is_up = _WISHES[wish.desired], status not in ("Stopped", "Stopping")
-        diff = self._deployments.awaited_diff(seen.name, wish)
-        details: Any = None if diff is None else {"approval_diff": diff} if self._nests else diff
+        desired, is_up = _WISHES[wish.desired], status not in _DOWN
+        details = self._details(seen) if is_up else None
         resources = {"Stopped": "Stopped", "Stopping": "Stopping"}.get(status, "Provisioned")
         clearing = self._deployments.is_clearing(seen.name)
         return {
             "storage_status": "Clearing" if clearing else "InUse" if seen.standing.is_applied else "Cleared",
-            "storage_status_details": None,
-            "deployment_id": wish.incarnation or None,
-            "deployment_initial": wish.desired.capitalize() if is_up else None,
+            "storage_status_details": self._storage(seen),
+            "deployment_id": (wish.incarnation or None) if is_up else None,
+            "deployment_initial": _WISHES[wish.initial or wish.desired] if is_up else None,
             "deployment_status": status,
             "deployment_status_since": since,
             "deployment_desired_status": desired,
@@ -95,8 +125,49 @@ class Lookup:
             "deployment_runtime_desired_status_since": wish.since or None,
             "deployment_config": {"environment": self.target.environment.name, "pipeline": seen.name},
             "deployment_location": "",
-            "bootstrap_policy": wish.policy or None,
+            "bootstrap_policy": (wish.policy or None) if status != "Stopped" else None,
+            "silent_bootstrap": False if is_up else None,
+            "concurrent_bootstrap": False if is_up else None,
         }
+
+    def _details(self, seen: Seen) -> Any:
+        """What the client is told of a pipeline that is up: the diff that awaits approval, or how many errors there were."""
+        diff = self._deployments.awaited_diff(seen.name, seen.wish)
+        if diff is None:
+            return {"connector_stats": {"num_errors": self._errors(seen)}}
+        return {"approval_diff": diff} if self._nests else diff
+
+    def _errors(self, seen: Seen) -> int:
+        """The errors of all connectors, as their figures count them."""
+        program = seen.compiled.program
+        tables = program.tables if program is not None else {}
+        told = (seen.standing.report.get("connectors") or {}).values()
+        refused = sum(read_refused(folder_of_requests(self.target, seen.name, key)).count for key in tables)
+        return refused + sum(int(one.get("rejected", 0)) + (one.get("last_error") is not None) for one in told)
+
+    def _storage(self, seen: Seen) -> JsonObject | None:
+        """The checkpoints, of a pipeline of which something is stored."""
+        if not seen.standing.is_applied:
+            return None
+        return {"checkpoints": [checkpoint_json(seen.name, one) for one in list_checkpoints(self.target, seen.name)]}
+
+
+def refresh_version(description: Description, *, is_compiled: bool = True) -> int:
+    """A number that rises with each change of a pipeline, and twice when its program is compiled: so a client that looks at
+    it sees whether it has to look again."""
+    return description.version + 2 * (description.program_version - (not is_compiled))
+
+
+def checkpoint_json(pipeline: str, one: Checkpoint) -> JsonObject:
+    """A checkpoint as the client knows it."""
+    return {
+        "uuid": str(uuid.uuid5(_OF_CHECKPOINTS, f"{pipeline}:{one.name}:{one.step}")),
+        "size": sum(at.bytes or 0 for at in one.relations.values()),
+        "steps": one.step,
+        "processed_records": sum(at.rows or 0 for at in one.relations.values()),
+        "fingerprint": int(one.record[-15:], 16) if one.record else 0,
+        "identifier": one.name,
+    }
 
 
 def _since(seen: Seen) -> str:
@@ -114,13 +185,12 @@ def _described(seen: Seen) -> JsonObject:
         "tags": list(description.tags),
         "created_at": description.created_at,
         "version": description.version,
-        "refresh_version": description.version,
+        "refresh_version": refresh_version(description),
         "program_version": description.program_version,
-        "program_status": seen.compiled.status,
+        "program_status": seen.program_status,
         "program_status_since": description.program_status_since,
         "platform_version": __version__,
         "owner": "api" if seen.description is not None else "git",
-        "connectors": None,
     }
 
 
@@ -144,14 +214,14 @@ def _program(seen: Seen) -> JsonObject:
     published = seen.standing.head.published if seen.standing.head is not None else None
     placements = published.relations if published is not None else {}
     info = None
-    if compiled.program is not None and compiled.status == "Success":
+    if compiled.program is not None and seen.program_status == "Success":
         info = program_info(compiled.program, placements)
     return {
         "program_code": description.program_code,
         "udf_rust": description.udf_rust,
         "udf_toml": description.udf_toml,
-        "program_config": dict(description.program_config),
-        "runtime_config": dict(description.runtime_config),
+        "program_config": whole_program(description.program_config),
+        "runtime_config": whole_runtime(description.runtime_config),
         "program_info": info,
-        "program_error": compiled.error_json(),
+        "program_error": seen.program_error,
     }

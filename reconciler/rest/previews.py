@@ -19,10 +19,9 @@ def compiled_text(target: Target, text: str) -> JsonObject:
     """A program compiled, as `validate_program` tells it: `Success` or `SqlError`."""
     compiled = _compiled(target, Description(_NAMELESS, program_code=text))
     if compiled.program is None or errors_among(compiled.problems):
-        return {"SqlError": compiled.error_json()["sql_compilation"]}
-    return {
-        "Success": {**program_info(compiled.program, {}), "warnings": compiled.error_json()["sql_compilation"]["messages"]}
-    }
+        return {"SqlError": {"info": compiled.error_json()["sql_compilation"]}}
+    info = {**program_info(compiled.program, {}), "dataflow": None, "main_rust": None}
+    return {"Success": {"program_info": info, "info": compiled.error_json()["sql_compilation"]}}
 
 
 def diff_with(target: Target, pipeline: str, text: str) -> Plan:

@@ -1,38 +1,53 @@
 """Rows that come over HTTP: a request becomes a file of changes that the pipeline's next step reads (`http_input`).
 
-- A request is acknowledged when its file is on the disk: whoever is killed then loses nothing of it. One that can't be read
-  is refused as a whole, and leaves nothing.
+- A request is acknowledged when its file is on the disk: whoever is killed then loses nothing of it.
+- Records that can't be read, or surely are no rows of the table, are counted (`refused_rows`), and the request is refused.
+  The others are taken all the same; of an array none is.
 - The token of a request is its number: complete when a published step has read it, and every output has that step.
-- Rows come as JSON (`raw`, `insert_delete`, `debezium`) or CSV (columns in the order of the table, an empty field is
-  NULL). In the flavour `pandas` dates and times are milliseconds since 1970.
+- Rows come as JSON (`raw`, `insert_delete`, `debezium`; objects, or arrays of all values in the order of the columns) or
+  CSV (columns in the order of the table, an empty field is NULL). In the flavour `pandas` dates and times are
+  milliseconds since 1970.
 """
 
 import base64
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, NoReturn, TypeAlias
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.names import fold
-from reconciler.engine.http_requests import remove_read, store
+from reconciler.engine.http_requests import next_number, remove_read, store
+from reconciler.engine.http_transactions import read_transaction
 from reconciler.environment.target import Target
 from reconciler.project.program.model import Program, Table
 from reconciler.registry.model import Head, OutputState
+from reconciler.rest.addresses import key_in
 from reconciler.rest.answers import json_text
 from reconciler.rest.descriptions import HTTP_CONNECTOR, folder_of_requests
 from reconciler.rest.errors import Refused
+from reconciler.rest.fitting import require_fits, row_of, shown
+from reconciler.rest.refused_rows import tell_refused
 from reconciler.rest.shared import Service
+from reconciler.state.controls import read_controls
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _STEPS: Final = ""
 """Stands in a token for a table, where its number is that of a step."""
 _TIMES: Final = ("TIMESTAMP", "TIMESTAMP_NTZ")
 _TEXTS: Final = ("STRING", "VARCHAR", "CHAR")
+_READ_SECONDS: Final = 10.0
+_POLL_SECONDS: Final = 0.05
+_NEXT: Final = re.compile(r"\s*\S")
+_TOLD: Final = 20
+_Reader: TypeAlias = Callable[[], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +64,16 @@ class Ingress:
 def store_rows(service: Service, pipeline: str, program: Program, name: str, body: bytes, how: Ingress) -> tuple[str, int]:
     """Take the rows of a request: the table's key, and the number of its file. Raises Refused."""
     table = _table(pipeline, program, name)
-    content = "".join(f"{line}\n" for line in _changes(table, body, how)).encode()
-    return fold(table.name), _stored(service, pipeline, table, content)
+    key = fold(table.name)
+    folder = folder_of_requests(service.target, pipeline, key)
+    lines, errors = _lines(table, body, how)
+    number = 0
+    if lines and not (errors and how.array):
+        number = _stored(service, pipeline, table, "".join(f"{line}\n" for line in lines).encode())
+    if errors:
+        tell_refused(folder, errors)
+        raise _refused(table, errors)
+    return key, number
 
 
 def store_lines(service: Service, pipeline: str, program: Program, name: str, content: bytes) -> None:
@@ -59,7 +82,7 @@ def store_lines(service: Service, pipeline: str, program: Program, name: str, co
 
 
 def _table(pipeline: str, program: Program, name: str) -> Table:
-    table = program.tables.get(fold(name.strip('"')))
+    table = program.tables.get(key_in(program, name) or "")
     if table is None:
         raise Refused(404, "UnknownInputStream", f"pipeline {pipeline} has no table {name!r}")
     if f"{fold(table.name)}.{HTTP_CONNECTOR}" not in program.connectors:
@@ -103,6 +126,25 @@ def completion(target: Target, pipeline: str, token: str) -> JsonObject:
         return {"status": "inprogress", "step": None}
     is_complete = outputs_have_all(head, target.registry.report(pipeline) or {})
     return {"status": "complete" if is_complete else "inprogress", "step": step}
+
+
+def wait_until_read(service: Service, pipeline: str, program: Program) -> None:
+    """Wait until a pipeline that runs has published the rows that were taken by now: whoever pauses it next finds them. Not
+    those of a transaction that is open, and not for ever: a connector may fail."""
+    transaction = read_transaction(folder_of_requests(service.target, pipeline))
+    held = transaction.held if transaction is not None else {}
+    said = read_controls(service.target.registry, pipeline).connectors
+    last = {
+        key: held.get(key, next_number(folder_of_requests(service.target, pipeline, key))) - 1
+        for key in program.tables
+        if f"{key}.{HTTP_CONNECTOR}" in program.connectors and not said.get(f"{key}.{HTTP_CONNECTOR}")
+    }
+    ends_by = time.monotonic() + _READ_SECONDS
+    while time.monotonic() < ends_by and service.lookup.see(pipeline).status == "Running":
+        stored = service.target.registry.head(pipeline)
+        if stored is None or all(number < position_of(stored.value, key) for key, number in last.items()):
+            return
+        time.sleep(_POLL_SECONDS)
 
 
 def remove_read_requests(service: Service) -> None:
@@ -151,47 +193,95 @@ def require_takes_rows(service: Service, pipeline: str, *, force: bool) -> None:
         raise Refused(400, "PipelineInteractionNotDeployed", f"pipeline {pipeline} does not run: it is {status}")
 
 
-def _changes(table: Table, body: bytes, how: Ingress) -> Iterator[str]:
-    """The lines of the file. Raises Refused."""
+def _refused(table: Table, errors: Sequence[str]) -> Refused:
+    told = "; ".join(errors[:_TOLD]) + ("; …" if len(errors) > _TOLD else "")
+    message = f"Errors parsing input data ({len(errors)} errors): rows for table {table.name} can't be read: {told}"
+    return Refused(400, "ParseErrors", message, {"num_errors": len(errors), "errors": [*errors[:_TOLD]]})
+
+
+def _lines(table: Table, body: bytes, how: Ingress) -> tuple[list[str], list[str]]:
+    """The lines of the file, and what is wrong with the records that give none."""
+    lines: list[str] = []
+    errors: list[str] = []
+    for number, read in enumerate(_readers(table, body, how), start=1):
+        try:
+            lines += read()
+        except (ValueError, TypeError, AttributeError, ArithmeticError, LookupError) as error:
+            errors.append(f"record {number}: {error}")
+    return lines, errors
+
+
+def _readers(table: Table, body: bytes, how: Ingress) -> Iterator[_Reader]:
+    """Of each record what reads it: its lines. That raises an error for one that can't be read."""
     try:
-        if how.form == "csv":
-            yield from _of_csv(table, body)
-            return
-        convert = _converter(table, how.flavor)
-        for record in _records(body, how.array):
-            yield from _of_record(record, how.update_format, convert)
-    except (ValueError, TypeError, AttributeError) as error:
-        raise Refused(400, "ParseErrors", f"the rows for table {table.name} can't be read: {error}") from error
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        yield _failing(error)
+        return
+    if how.form == "csv":
+        for fields in csv.reader(io.StringIO(text, newline="")):
+            if fields:
+                yield partial(_of_csv, table, fields)
+        return
+    convert = _converter(table, how.flavor)
+    for read in _records(text, how.array):
+        yield partial(_of_record, table, read, how.update_format, convert)
 
 
-def _records(body: bytes, array: bool) -> Iterator[Any]:
-    text, place, decoder = body.decode("utf-8"), 0, json.JSONDecoder(parse_float=Decimal)
-    while True:
-        place += len(text[place:]) - len(text[place:].lstrip())
-        if place >= len(text):
-            return
-        record, place = decoder.raw_decode(text, place)
-        if array:
+def _records(text: str, array: bool) -> Iterator[Callable[[], Any]]:
+    """Of each record what gives it. What is no JSON is a record that can't be read, up to the end of its line."""
+    place, decoder = 0, json.JSONDecoder(parse_float=Decimal)
+    while match := _NEXT.match(text, place):
+        try:
+            record, place = decoder.raw_decode(text, match.end() - 1)
+        except ValueError as error:
+            yield _failing(error)
+            place = text.find("\n", match.end())
+            if array or place < 0:
+                return
+            continue
+        if array and record is None:
             # The client sends null for a list without rows.
-            yield from record if record is not None else ()
+            continue
+        if array and not isinstance(record, list):
+            yield _failing(ValueError(f"this is no array: {shown(record)}"))
         else:
-            yield record
+            yield from (partial(_same, one) for one in (record if array else (record,)))
 
 
-def _of_record(record: Any, update_format: str, convert: Callable[[Any], Any]) -> Iterator[str]:
-    match update_format, record:
-        case "raw", Mapping():
-            yield json_text({"insert": convert(record)})
-        case "insert_delete", {"insert": Mapping() as row}:
-            yield json_text({"insert": convert(row)})
-        case "insert_delete", {"delete": Mapping() as row}:
-            yield json_text({"delete": convert(row)})
+def _failing(error: Exception) -> Callable[[], NoReturn]:
+    def fail() -> NoReturn:
+        raise error
+
+    return fail
+
+
+def _same(record: Any) -> Any:
+    return record
+
+
+def _of_record(
+    table: Table, read: Callable[[], Any], update_format: str, convert: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+) -> list[str]:
+    def line(kind: str, row: Any) -> str:
+        converted = convert(row_of(table, row))
+        require_fits(table, converted, deletes=kind == "delete")
+        return json_text({kind: converted})
+
+    match update_format, read():
+        case "raw", row:
+            return [line("insert", row)]
+        case "insert_delete", {"insert": row}:
+            return [line("insert", row)]
+        case "insert_delete", {"delete": row}:
+            return [line("delete", row)]
+        case "insert_delete", {"update": _}:
+            raise ValueError("updates of single columns are not taken: send the whole row as an insert, which replaces it")
         case "debezium", {"payload": Mapping() as change} | ({"op": _} as change):
-            for part, kind in (("before", "delete"), ("after", "insert")):
-                if change.get(part) is not None:
-                    yield json_text({kind: convert(change[part])})
-        case _:
-            raise ValueError(f"a record is not of the form {update_format}: {json_text(record)[:200]}")
+            parts = (("before", "delete"), ("after", "insert"))
+            return [line(kind, change[part]) for part, kind in parts if change.get(part) is not None]
+        case _, record:
+            raise ValueError(f"a record is not of the form {update_format}: {shown(record)}")
 
 
 def _converter(table: Table, flavor: str) -> Callable[[Any], Any]:
@@ -215,15 +305,20 @@ def _of_pandas(value: Any, kind: str) -> Any:
     return value
 
 
-def _of_csv(table: Table, body: bytes) -> Iterator[str]:
+def _of_csv(table: Table, fields: Sequence[str]) -> list[str]:
     columns = table.columns
-    for number, fields in enumerate(csv.reader(io.StringIO(body.decode("utf-8"), newline="")), start=1):
-        if not fields:
-            continue
-        if len(fields) != len(columns):
-            raise ValueError(f"line {number} has {len(fields)} fields, and the table {len(columns)} columns")
-        row = {column.name: _of_text(text, column.type) for column, text in zip(columns, fields, strict=True)}
-        yield json_text({"insert": row})
+    if len(fields) != len(columns):
+        raise ValueError(f"it has {len(fields)} fields, and the table {len(columns)} columns")
+    row = {column.name: _of_field(column.name, text, column.type) for column, text in zip(columns, fields, strict=True)}
+    require_fits(table, row, deletes=False)
+    return [json_text({"insert": row})]
+
+
+def _of_field(column: str, text: str, kind: str) -> Any:
+    try:
+        return _of_text(text, kind)
+    except (ValueError, ArithmeticError, LookupError) as error:
+        raise ValueError(f"column {column}: a value that is no {kind}: {shown(text)}") from error
 
 
 def _of_text(text: str, kind: str) -> Any:

@@ -16,11 +16,12 @@ from reconciler.connectors.transport import Direction
 from reconciler.engine.http_requests import waiting
 from reconciler.environment.target import Target
 from reconciler.project.program.model import Connector, Program
-from reconciler.registry.model import Controls, Deployment
+from reconciler.registry.model import Deployment
 from reconciler.rest.descriptions import HTTP_CONNECTOR, folder_of_requests
+from reconciler.rest.refused_rows import RefusedRows, read_refused
 from reconciler.rest.requests import outputs_have_all
 from reconciler.rest.transactions import Phase, TransactionNow, transaction_now
-from reconciler.run.orchestration import Activity
+from reconciler.run.orchestration import Activity, decide
 from reconciler.service.states import Standing
 from reconciler.service.status_model import ConnectorStatus, PipelineStatus
 
@@ -30,13 +31,30 @@ _NOBODY: Final = str(uuid.UUID(int=0))
 
 
 def statistics(
-    target: Target, program: Program, status: PipelineStatus, standing: Standing, wish: Deployment, state: str
+    target: Target,
+    program: Program,
+    status: PipelineStatus,
+    standing: Standing,
+    wish: Deployment,
+    state: str,
+    tells_errors: bool,
 ) -> JsonObject:
-    """All figures of a pipeline. `state` is its `deployment_status`."""
+    """All figures of a pipeline. `state` is its `deployment_status`; the last errors of connectors are long, and told where
+    they are asked for."""
+
+    def input_(one: ConnectorStatus) -> JsonObject:
+        connector = program.connectors[fold(one.name)]
+        refused = refused_of(target, program.name, connector)
+        return input_json(connector, one, fold(one.name) in paused, buffered[one.name], refused, tells_errors=tells_errors)
+
+    def output(one: ConnectorStatus) -> JsonObject:
+        key = fold(one.name)
+        return output_json(program.connectors[key], one, key in paused, published, tells_errors=tells_errors)
+
     inputs = [one for one in status.connectors if one.direction == Direction.INPUT.value]
     outputs = [one for one in status.connectors if one.direction == Direction.OUTPUT.value]
-    buffered = {one.name: buffered_records(target, program, one, standing) for one in inputs}
-    controls = standing.controls
+    buffered = {one.name: buffered_of(target, program, one, standing) for one in inputs}
+    paused = paused_connectors(program, standing)
     rows, waits = sum(one.rows for one in inputs), sum(buffered.values())
     started = wish.since or (status.run.started_at if status.run is not None else "") or datetime.now(UTC).isoformat()
     begun = datetime.fromisoformat(started)
@@ -58,7 +76,7 @@ def statistics(
             "total_input_records": rows + waits,
             "buffered_input_records": waits,
             "total_input_bytes": None,
-            "buffered_input_bytes": None,
+            "buffered_input_bytes": None if waits else 0,
             "total_processed_records": rows,
             "total_processed_bytes": None,
             "total_completed_records": rows,
@@ -72,8 +90,10 @@ def statistics(
             "storage_mb_secs": None,
         },
         "suspend_error": None,
-        "inputs": [input_json(program.connectors[fold(one.name)], one, controls, buffered[one.name]) for one in inputs],
-        "outputs": [output_json(program.connectors[fold(one.name)], one, controls, published) for one in outputs],
+        "checkpoint_activity": {"status": "idle"},
+        "permanent_checkpoint_errors": None,
+        "inputs": [found for one in inputs if _is_used(found := input_(one))],
+        "outputs": [output(one) for one in outputs],
     }
 
 
@@ -94,29 +114,56 @@ def _transaction(now: TransactionNow) -> JsonObject:
     }
 
 
-def input_json(connector: Connector, told: ConnectorStatus, controls: Controls, buffered: int) -> JsonObject:
+def paused_connectors(program: Program, standing: Standing) -> frozenset[str]:
+    """The keys of the connectors that are paused, or wait for others. A pipeline that is paused pauses none: they go on when
+    it is resumed."""
+    said = standing.controls.connectors
+    decisions = decide(program, standing.head.positions if standing.head is not None else {}, said)
+    return frozenset(
+        key for key, decision in decisions.items() if said.get(key, decision.activity in (Activity.PAUSED, Activity.WAITING))
+    )
+
+
+def refused_of(target: Target, pipeline: str, connector: Connector) -> RefusedRows:
+    """What was refused of the rows that came over HTTP; of other connectors nothing."""
+    if connector.name != HTTP_CONNECTOR:
+        return RefusedRows()
+    return read_refused(folder_of_requests(target, pipeline, connector.relation))
+
+
+def input_json(
+    connector: Connector,
+    told: ConnectorStatus,
+    is_paused: bool,
+    buffered: int,
+    refused: RefusedRows,
+    *,
+    tells_errors: bool,
+) -> JsonObject:
     """An input connector and its figures."""
     return {
-        **_endpoint(connector, told, controls),
+        **_endpoint(connector, told, is_paused, tells_errors=tells_errors),
         "metrics": {
             "total_bytes": None,
             "total_records": told.rows + buffered,
             "buffered_records": buffered,
-            "buffered_bytes": None,
+            "buffered_bytes": None if buffered else 0,
             "num_transport_errors": int(told.last_error is not None),
-            "num_parse_errors": told.rejected,
+            "num_parse_errors": told.rejected + refused.count,
             "end_of_input": told.complete,
         },
-        "parse_errors": None,
+        "parse_errors": (refused.to_json() or None) if tells_errors else None,
         "barrier": False,
         "completed_frontier": None,
     }
 
 
-def output_json(connector: Connector, told: ConnectorStatus, controls: Controls, step: int) -> JsonObject:
+def output_json(
+    connector: Connector, told: ConnectorStatus, is_paused: bool, step: int, *, tells_errors: bool
+) -> JsonObject:
     """An output connector and its figures."""
     return {
-        **_endpoint(connector, told, controls),
+        **_endpoint(connector, told, is_paused, tells_errors=tells_errors),
         "metrics": {
             "transmitted_records": told.inserted + told.deleted,
             "transmitted_bytes": None,
@@ -134,12 +181,19 @@ def output_json(connector: Connector, told: ConnectorStatus, controls: Controls,
     }
 
 
-def _endpoint(connector: Connector, told: ConnectorStatus, controls: Controls) -> JsonObject:
-    error, said = told.last_error, controls.connectors.get(fold(connector.qualified_name))
-    is_idle = told.activity in (Activity.PAUSED.value, Activity.WAITING.value)
+def _is_used(told: JsonObject) -> bool:
+    """Whether an input is to be told: that of rows over HTTP is, when there were some."""
+    metrics = told["metrics"]
+    return (
+        not told["endpoint_name"].endswith(f".{HTTP_CONNECTOR}") or metrics["total_records"] or metrics["num_parse_errors"]
+    )
+
+
+def _endpoint(connector: Connector, told: ConnectorStatus, is_paused: bool, *, tells_errors: bool) -> JsonObject:
+    error = told.last_error
     is_failing = told.activity == Activity.FAILING.value
     errors = None
-    if error is not None:
+    if error is not None and tells_errors:
         errors = [{"timestamp": error["at"], "index": 0, "tag": error["code"], "message": error["message"]}]
     return {
         "endpoint_name": connector.qualified_name,
@@ -150,14 +204,17 @@ def _endpoint(connector: Connector, told: ConnectorStatus, controls: Controls) -
             "status": "Unhealthy" if is_failing else "Healthy",
             "description": told.reason or (error["message"] if is_failing and error is not None else None),
         },
-        "paused": is_idle if said is None else said,
+        "paused": is_paused,
     }
 
 
-def buffered_records(target: Target, program: Program, told: ConnectorStatus, standing: Standing) -> int:
+def buffered_of(target: Target, program: Program, told: ConnectorStatus, standing: Standing) -> int:
     """How much an input has that was not read yet: requests that came over HTTP, or what its source told last."""
     connector = program.connectors[fold(told.name)]
     if connector.name != HTTP_CONNECTOR:
+        # What was told last may be of before the rows were read.
+        if told.complete:
+            return 0
         return sum(told.backlog.values())
     head = standing.head
     position: Mapping[str, Any] = head.positions.get(fold(told.name), {}) if head is not None else {}

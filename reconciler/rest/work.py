@@ -25,10 +25,12 @@ from reconciler.environment.observer import SILENT, Observer
 from reconciler.environment.progress import Progress
 from reconciler.plan.words import summarise
 from reconciler.rest.answers import json_text, write_answer
+from reconciler.rest.descriptions import remove_requests
 from reconciler.rest.errors import Refused, Told, told_of
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
 from reconciler.sql.lexer import Dialect, tokens_of
+from reconciler.state.controls import forget
 from reconciler.state.stopping import end_this_process
 
 WORK: Final = "--work-of-the-service"
@@ -167,13 +169,18 @@ def _rollback(pipeline: Pipeline, asked: Asked) -> None:
 
 
 def _clear(pipeline: Pipeline, asked: Asked) -> None:
-    """Remove all that is stored of a pipeline, as an apply whose files are gone. Who asks for that agrees to it."""
+    """Remove all that is stored of a pipeline, as an apply whose files are gone. Who asks for that agrees to it. Rows that
+    came over HTTP and were not read are part of it, and so are figures, and what was asked of connectors."""
+    remove_requests(pipeline.target, pipeline.name)
+    pipeline.close_apply()
     removal = pipeline.removal()
-    if removal is None:
-        return
-    if removal.plan.needs_approval:
-        removal.approve(asked["by"], "clear_storage")
-    removal.carry_out()
+    if removal is not None:
+        if removal.plan.needs_approval:
+            removal.approve(asked["by"], "clear_storage")
+        removal.carry_out()
+    forget(pipeline.target.registry, pipeline.name)
+    # Figures go on over runs, and begin anew with what is stored.
+    pipeline.target.registry.replace_report(pipeline.name, {})
 
 
 _WORK: Final[Mapping[str, Callable[[Pipeline, Asked], None]]] = {

@@ -19,7 +19,7 @@ from enum import Enum, auto
 from reconciler.base.errors import ReconcileError, RegistryConflict, RegistryError
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
-from reconciler.registry.model import Controls
+from reconciler.registry.model import Controls, Head
 from reconciler.run.failures import wait_after
 from reconciler.run.moving import Moving
 from reconciler.run.pace import Pace
@@ -229,8 +229,20 @@ class RunLoop:
         if step is None or step == self._checkpointed:
             return
         self.moving.settle()
+        self._checkpoint(self.moving.stored.value, step, cause)
+
+    def checkpoint_aside(self) -> None:
+        """Write the checkpoint of a run that is told to stop while somebody else has the pipeline: that needs no lease."""
+        stored = self._target.registry.head(self._pipeline)
+        if stored is None or stored.value.published is None or stored.value.journal is not None:
+            return
+        step = stored.value.published.step
+        if step != self._checkpointed:
+            self._checkpoint(stored.value, step, "stop")
+
+    def _checkpoint(self, head: Head, step: int, cause: str) -> None:
         try:
-            written = write_checkpoint(self._target, self.moving.stored.value, None, cause)
+            written = write_checkpoint(self._target, head, None, cause)
         except RegistryError as error:
             self._session.tell(f"no checkpoint was written: {error.code}: {error.message}")
             return

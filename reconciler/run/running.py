@@ -102,6 +102,7 @@ def _run(target: Target, pipeline: str, session: Session, loop: RunLoop, log: Ev
             case Outcome.AWAITS_APPLY:
                 goes_on = _wait_for_apply(target, pipeline, stop)
         if not goes_on:
+            loop.checkpoint_aside()
             take_away_stop(target.registry, pipeline)
             log.record(Event.RUN_STOPPED)
             loop.happen(Happening.STOP)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
-from reconciler.apply.applying import ApplyResult, apply_pipeline
+from reconciler.apply.applying import ApplyResult, apply_pipeline, close_open_apply
 from reconciler.apply.explaining import Explanation, explain
 from reconciler.apply.giving_approval import record_approval
 from reconciler.apply.planning import plan_pipeline
@@ -93,6 +93,13 @@ class Pipeline:
     def apply(self) -> ApplyResult:
         """Apply the files. Raises ApprovalRequired or PlanRejected, with nothing touched."""
         return apply_pipeline(self.target, self.name, self._observer.session(self._engines.to_apply(self.name)))
+
+    def close_apply(self) -> None:
+        """Close an apply that is open since its process died, whatever the files say: what nobody can have read is undone,
+        else the apply is finished. Nothing happens where none is open."""
+        head = self.target.registry.head(self.name)
+        if head is not None and head.value.journal is not None:
+            close_open_apply(self.target, self.name, self._session())
 
     def removal(self) -> PlannedChange | None:
         """Removing all that is stored of the pipeline, whatever its files say, as a plan that can be looked at and carried

@@ -63,6 +63,11 @@ def say_of_connector(registry: Registry, pipeline: str, connector: str, paused: 
     )
 
 
+def forget(registry: Registry, pipeline: str) -> None:
+    """Have nothing asked of a pipeline of which nothing is stored any more."""
+    _change(registry, pipeline, lambda now: Controls())
+
+
 def seek_connector(registry: Registry, pipeline: str, connector: str, to: Any, by: str) -> None:
     """Ask that a connector reads on from `to`."""
     seek = Seek(str(uuid.uuid4()), to, this_moment(), by)

@@ -112,17 +112,66 @@ def test_csv_and_debezium(pipeline: Pipeline, service: Serving) -> None:
     [
         ("{", "can't be read"),
         ("[1]", "not of the form"),
-        ('{"insert": 1}', "not of the form"),
-        ('{"update": {"id": 1}}', "not of the form"),
+        ('{"insert": 1}', "an object or an array"),
+        ('{"insert": [1]}', "the array has 1 values, and the table 2 columns"),
+        ('{"update": {"id": 1}}', "send the whole row"),
+        ('{"insert": {"id": "x"}}', "column id: a value that is no BIGINT"),
+        ('{"insert": {"id": true}}', "column id: a value that is no BIGINT"),
+        ('{"insert": {"id": 1.5}}', "column id: a value that is no BIGINT"),
+        ('{"insert": {"id": 9223372036854775808}}', "column id: a value that is no BIGINT"),
     ],
 )
 def test_what_can_not_be_read_leaves_nothing(pipeline: Pipeline, service: Serving, body: str, said: str) -> None:
     address = f"{service.address}/v0/pipelines/data/ingress/plain"
-    answer = requests.post(address, data=body, params={"update_format": "insert_delete"}, timeout=60)
+    answer = requests.post(address, data=body, headers={"Content-Type": "application/json"}, timeout=60)
     assert (answer.status_code, answer.json()["error_code"]) == (400, "ParseErrors")
     assert said in answer.json()["message"]
     assert requests.post(f"{service.address}/v0/pipelines/data/ingress/none", data="{}", timeout=60).status_code == 404
     assert rows(pipeline, "plain") == []
+
+
+def test_what_can_be_read_is_taken_but_of_an_array(pipeline: Pipeline, service: Serving) -> None:
+    address = f"{service.address}/v0/pipelines/data/ingress/plain"
+
+    def send(body: str, **params: str) -> tuple[int, str]:
+        answer = requests.post(address, data=body.encode(), params=params, timeout=60)
+        return answer.status_code, answer.json().get("message", "")
+
+    def errors() -> int:
+        return pipeline.input_connector_stats("plain", "api_ingress").metrics.num_parse_errors or 0
+
+    before = errors()
+    # CSV is the form of what says none.
+    status, message = send("1,a\nx,b\n2\n3,c\n")
+    assert status == 400
+    assert message.startswith("Errors parsing input data (2 errors)")
+    assert send('{"insert": [4, "d"]}\n{"insert": \n{"insert": [5, "e"]}\n', format="json")[0] == 400
+    assert send('[{"insert": [6, "f"]}, {"insert": [true, "g"]}]', format="json", array="true")[0] == 400
+    pipeline.input_json("plain", {"id": 7})
+    assert [row["id"] for row in rows(pipeline, "plain")] == [1, 3, 4, 5, 7]
+    assert errors() == before + 4
+    told = pipeline.input_connector_stats("plain", "api_ingress").parse_errors
+    assert told
+    assert told[-1].message.endswith("column id: a value that is no BIGINT: true")
+    client = service.client.http
+    assert client.get("/pipelines/data/stats")["inputs"][0]["parse_errors"] is None
+    (found,) = [
+        one
+        for one in client.get("/pipelines/data/stats?include_connector_errors=true")["inputs"]
+        if one["endpoint_name"] == "plain.api_ingress"
+    ]
+    assert len(found["parse_errors"]) == found["metrics"]["num_parse_errors"]
+    counted = client.get("/pipelines/data?selector=status_with_connectors")["connectors"]["num_errors"]
+    assert counted >= before + 4
+    assert pipeline.deployment_runtime_status_details() == {"connector_stats": {"num_errors": counted}}
+
+
+def test_names_in_quotes_mean_themselves(pipeline: Pipeline, service: Serving) -> None:
+    for name, status in (("plain", 200), ("PLAIN", 200), ("%22plain%22", 200), ("%22Plain%22", 404), ("plan", 404)):
+        address = f"{service.address}/v0/pipelines/data/tables/{name}/connectors/api_ingress/start"
+        assert requests.post(address, timeout=60).status_code == status
+        address = f"{service.address}/v0/pipelines/data/ingress/{name}"
+        assert requests.post(address, data="1,a", timeout=60).status_code == status
 
 
 def test_queries_in_every_form(pipeline: Pipeline, tmp_path: Path) -> None:

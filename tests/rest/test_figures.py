@@ -59,7 +59,9 @@ def test_statistics(pipeline: Pipeline) -> None:
     assert [one.endpoint_name for one in found.outputs] == ["twice.sink"]
     assert pipeline.transaction_status() == TransactionStatus.NoTransaction
     assert "reconcile_pipeline_step" in pipeline.metrics()
-    assert pipeline.metrics("json")["global_metrics"]["total_input_records"] == 3
+    assert "# TYPE records_processed_total counter" in pipeline.metrics()
+    (processed,) = (one for one in pipeline.metrics("json") if one["key"] == "records_processed_total")
+    assert processed["values"] == [{"labels": {"pipeline": "figures"}, "value": 3}]
 
 
 def test_a_connector_is_paused_and_started(pipeline: Pipeline) -> None:
@@ -71,6 +73,10 @@ def test_a_connector_is_paused_and_started(pipeline: Pipeline) -> None:
     assert pipeline.input_connector_stats("items", "files").paused
     pipeline.resume_connector("items", "files")
     assert not pipeline.input_connector_stats("items", "files").paused
+    # A pipeline that is paused pauses no connector.
+    pipeline.pause()
+    assert not pipeline.input_connector_stats("items", "files").paused
+    pipeline.resume()
     sent = pipeline.output_connector_stats("twice", "sink")
     assert sent.metrics.transmitted_records
     pipeline.pause_output_connector("twice", "sink")

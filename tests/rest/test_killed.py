@@ -165,3 +165,14 @@ def test_a_service_that_is_told_to_end_ends_what_it_runs_and_goes_on_later(own_s
     # With the checkpoint of a run that ended in good order.
     assert [one.identifier for one in pipeline.checkpoints()]
     pipeline.stop(force=True)
+
+
+@pytest.mark.parametrize("place", ["create_table:effected", "publish_view:effected", "commit_snapshot:before"])
+def test_storage_is_cleared_of_an_apply_that_was_killed(own_service: Callable[..., Serving], place: str) -> None:
+    service = own_service(environment={"RECONCILE_CRASH_AT": place})
+    pipeline = service.pipeline("unfinished", TABLE + VIEW)
+    pipeline.start(wait=False)
+    pipeline.wait_for_status(PipelineStatus.STOPPED, timeout=30)
+    assert pipeline.deployment_error()["error_code"] == "ProcessEnded"
+    pipeline.clear_storage(timeout_s=30)
+    pipeline.delete()

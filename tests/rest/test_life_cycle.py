@@ -4,6 +4,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import requests
@@ -24,6 +25,8 @@ from feldera.enums import (
 from feldera.rest.errors import FelderaAPIError, FelderaCommunicationError, FelderaTimeoutError
 from feldera.rest.retry import RetryConfig
 
+from reconciler.environment.target import open_target
+from reconciler.state.lease import hold_lease, this_process
 from tests.rest.conftest import Serving
 
 ITEMS = "CREATE TABLE items (id BIGINT NOT NULL PRIMARY KEY, name VARCHAR);\n"
@@ -171,20 +174,31 @@ def test_what_does_not_compile_says_where(service: Serving) -> None:
     broken.start()
     broken.stop(force=True)
     client = service.client
-    assert "Success" in client.validate_program(NAMED)
-    assert client.validate_program("CREATE VIEW v AS SELECT 1 FROM nowhere")["SqlError"]["messages"]
+    info = client.validate_program(NAMED)["Success"]["program_info"]
+    assert [one["name"] for one in info["schema"]["inputs"]] == ["items"]
+    assert client.validate_program("CREATE VIEW v AS SELECT 1 FROM nowhere")["SqlError"]["info"]["messages"]
 
 
-@pytest.mark.parametrize("name", ["Upper", "a/b", "", "a b"])
+def test_what_can_not_be_a_configuration_is_refused(service: Serving) -> None:
+    def put(**config: object) -> dict[str, Any]:
+        found = service.client.http.put("/pipelines/configurations", {"program_code": ITEMS, **config})
+        assert isinstance(found, dict)
+        return found
+
+    found = put(runtime_config={"workers": 3, "resources": {"storage_mb_max": 5}, "env": {"A": "b"}})
+    assert (found["runtime_config"]["workers"], found["runtime_config"]["hosts"]) == (3, 1)
+    assert found["runtime_config"]["resources"]["storage_mb_max"] == 5
+    assert (found["program_config"]["cache"], put()["runtime_config"]["workers"]) == (True, 8)
+    for runtime in ({"workers": "many"}, {"resources": {"storage_mb_max": "x"}}, {"env": {"RUST_LOG": "x"}}):
+        refused(lambda runtime=runtime: put(runtime_config=runtime), "InvalidRuntimeConfig")  # type: ignore[misc]
+    for program in ({"profile": "fast"}, {"profile": 1}, {"cache": 1}):
+        refused(lambda program=program: put(program_config=program), "InvalidProgramConfig")  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", ["Upper", "a/b", "", "a b", "a-", "x" * 64])
 def test_what_can_not_be_a_name_is_refused(service: Serving, name: str) -> None:
     with pytest.raises((FelderaAPIError, RuntimeError), match=r"is not a lower-case letter|404"):
         service.client.http.post("/pipelines", {"name": name, "program_code": ITEMS})
-
-
-def test_functions_in_rust_are_refused(service: Serving) -> None:
-    with pytest.raises(FelderaAPIError, match="functions in Rust don't run on Spark"):
-        service.pipeline("rusty", NAMED, udf_rust="fn f() {}")
-    assert not (service.root / "pipelines" / "rusty").exists()
 
 
 def test_one_that_never_ran_tells_of_itself(service: Serving) -> None:
@@ -365,3 +379,127 @@ def test_a_backend_that_is_away_is_told(own_service: Callable[..., Serving]) -> 
     client.http.config.retry_config = RetryConfig(max_retries=0)
     with pytest.raises(FelderaCommunicationError):
         pipeline.refresh(PipelineFieldSelector.STATUS)
+
+
+def test_functions_in_rust_are_kept_and_do_not_compile(service: Serving) -> None:
+    with pytest.raises(RuntimeError, match="functions in Rust don't run on Spark"):
+        service.pipeline("rusty", NAMED, udf_rust="fn f() {}", udf_toml="[dependencies]")
+    pipeline = Pipeline.get("rusty", service.client)
+    assert (pipeline.udf_rust(), pipeline.udf_toml()) == ("fn f() {}", "[dependencies]")
+    assert pipeline.program_status() == ProgramStatus.RustError
+    refused(pipeline.start, "CannotStartWithCompilationError")
+    pipeline.modify(udf_rust="", udf_toml="")
+    assert pipeline.program_status() == ProgramStatus.Success
+    pipeline.delete()
+
+
+def refused(asked: Callable[[], object], code: str) -> None:
+    """What is asked is refused with a code."""
+    with pytest.raises(FelderaAPIError) as caught:
+        asked()
+    assert (caught.value.status_code, caught.value.error_code) == (400, code)
+
+
+def test_a_second_start_is_the_first_or_none(service: Serving) -> None:
+    pipeline = service.pipeline("twice", NAMED)
+    for policy in BootstrapPolicy:
+        assert pipeline.bootstrap_policy() is None
+        pipeline.start(bootstrap_policy=policy)
+        pipeline.start(bootstrap_policy=policy)
+        assert pipeline.bootstrap_policy() == policy
+        for other in set(BootstrapPolicy) - {policy}:
+            refused(lambda other=other: pipeline.start(bootstrap_policy=other), "BootstrapPolicyImmutableUnlessStopped")  # type: ignore[misc]
+        pipeline.stop(force=True)
+    pipeline.start()
+    refused(pipeline.start_paused, "InitialImmutableUnlessStopped")
+    pipeline.stop(force=True)
+    pipeline.start_paused()
+    pipeline.start_paused()
+    refused(pipeline.start, "InitialImmutableUnlessStopped")
+    refused(pipeline.clear_storage, "StorageStatusImmutableUnlessStopped")
+    refused(pipeline.delete, "DeleteRestrictedToFullyStopped")
+    pipeline.stop(force=True)
+    refused(pipeline.start_standby, "InitialStandbyNotAllowed")
+    refused(pipeline.pause, "PauseWhileNotProvisioned")
+    refused(pipeline.resume, "ResumeWhileNotProvisioned")
+
+
+def test_words_about_a_pipeline_change_at_any_time_and_no_version(service: Serving) -> None:
+    pipeline = service.pipeline("words", NAMED, description="old")
+
+    def versions() -> list[int]:
+        found = service.client.http.get("/pipelines/words?selector=status")
+        return [found[name] for name in ("version", "program_version", "refresh_version")]
+
+    assert versions() == [1, 1, 3]
+    for begin in (lambda: None, pipeline.start, pipeline.pause, lambda: pipeline.stop(force=True)):
+        begin()
+        service.client.http.patch("/pipelines/words", {"description": "new", "tags": ["a", "b/c"]})
+        assert (pipeline.description(), pipeline.tags()) == ("new", ["a", "b/c"])
+        assert versions() == [1, 1, 3]
+    # Words are no change that awaits approval.
+    pipeline.start(bootstrap_policy=BootstrapPolicy.REJECT)
+    pipeline.stop(force=True)
+    changed = service.client.http.patch("/pipelines/words", {"program_code": RENAMED})
+    assert [changed[name] for name in ("version", "program_version", "refresh_version")] == [2, 2, 4]
+    assert versions() == [2, 2, 6]
+    for words, code in (
+        ({"description": "x" * 301}, "TooLongDescription"),
+        ({"tags": ["a,b"]}, "InvalidTag"),
+        ({"tags": [""]}, "InvalidTag"),
+        ({"tags": ["x" * 51]}, "InvalidTag"),
+        ({"tags": ["x"] * 51}, "TooManyTags"),
+    ):
+        refused(lambda words=words: service.client.http.patch("/pipelines/words", words), code)  # type: ignore[misc]
+    refused(lambda: service.client.http.post("/pipelines", {"name": "no-program"}), "InvalidRequest")
+
+
+def test_cleared_storage_takes_what_was_asked_of_connectors_and_rows_on_their_way(service: Serving) -> None:
+    pipeline = service.pipeline("emptied", NAMED)
+    assert pipeline.storage_status_details() is None
+    pipeline.start_paused()
+    pipeline.pause_input_connector("items", "api_ingress")
+    pipeline.input_json("items", {"id": 1, "name": "a"}, force=True, wait=False)
+    details = pipeline.storage_status_details()
+    assert details is not None
+    assert [one["identifier"] for one in details["checkpoints"]] == [one.identifier for one in pipeline.checkpoints()]
+    pipeline.stop(force=True)
+    pipeline.clear_storage()
+    assert pipeline.storage_status_details() is None
+    pipeline.start()
+    assert not pipeline.input_connector_stats("items", "api_ingress").paused
+    assert pipeline.stats().global_metrics.total_input_records == 0
+    pipeline.input_json("items", {"id": 2, "name": "b"})
+    pipeline.wait_for_idle(idle_interval_s=1.5, timeout_s=30)
+    pipeline.stop(force=False)
+    pipeline.clear_storage()
+    pipeline.start()
+    assert pipeline.stats().global_metrics.total_input_records == 0
+    pipeline.input_json("items", {"id": 2, "name": "b"})
+    assert list(pipeline.query("SELECT * FROM items")) == [{"id": 2, "name": "b"}]
+    pipeline.stop(force=True)
+
+
+def test_rows_that_were_taken_before_a_pause_are_there(service: Serving) -> None:
+    pipeline = service.pipeline("drained", NAMED)
+    pipeline.start()
+    for number in range(5):
+        pipeline.input_json("items", {"id": number, "name": "a"}, wait=False)
+    pipeline.pause()
+    assert len(list(pipeline.query("SELECT * FROM items"))) == 5
+    pipeline.stop(force=True)
+
+
+def test_a_pipeline_that_stops_while_a_statement_has_it_leaves_a_checkpoint(service: Serving) -> None:
+    pipeline = service.pipeline("handed-over", NAMED)
+    pipeline.start()
+    pipeline.execute("INSERT INTO items VALUES (1, 'a')")
+    registry = open_target(service.root, None).registry
+    with hold_lease(registry, "handed-over", this_process("execute")):
+        pipeline.stop(force=False, wait=False)
+        time.sleep(1)
+    pipeline.wait_for_status(PipelineStatus.STOPPED, timeout=30)
+    head = registry.head("handed-over")
+    assert head is not None
+    assert head.value.published is not None
+    assert [one.steps for one in pipeline.checkpoints()][-1] == head.value.published.step

@@ -42,17 +42,19 @@ def router(service: Service) -> APIRouter:
         name: str,
         table: str,
         request: Request,
-        form: Annotated[Literal["json", "csv"], Query(alias="format")] = "json",
+        form: Annotated[Literal["json", "csv"] | None, Query(alias="format")] = None,
         update_format: Literal["raw", "insert_delete", "debezium"] = "insert_delete",
         array: bool = False,
         json_flavor: str = "default",
         force: bool = False,
     ) -> JsonObject:
-        """Take rows for a table. The answer's token says when they were processed (`completion_status`)."""
+        """Take rows for a table: CSV, unless `format` or the header says JSON. The answer's token says when they were
+        processed (`completion_status`)."""
         from starlette.concurrency import run_in_threadpool
 
         body = await request.body()
-        how = Ingress(form, update_format, array, json_flavor, force)
+        is_json = request.headers.get("content-type", "").partition(";")[0].strip() == "application/json"
+        how = Ingress(form or ("json" if is_json else "csv"), update_format, array, json_flavor, force)
 
         def take() -> str:
             require_takes_rows(service, name, force=force)

@@ -18,22 +18,22 @@ from reconciler.base.names import fold
 from reconciler.base.version import __version__
 from reconciler.environment.source import pipeline_names
 from reconciler.rest.errors import Refused
+from reconciler.rest.metrics import metrics_json, rows_text
 from reconciler.rest.pages.operation import applied_program, connector_of, require_not_stopped
+from reconciler.rest.pipeline_json import checkpoint_json
 from reconciler.rest.requests import token_of_steps
 from reconciler.rest.shared import Service
-from reconciler.rest.statistics import buffered_records, input_json, output_json, statistics
+from reconciler.rest.statistics import buffered_of, input_json, output_json, paused_connectors, refused_of, statistics
 from reconciler.service.prometheus import prometheus_text
 from reconciler.service.states import read_standing
 from reconciler.service.status import read_status
 from reconciler.service.status_model import PipelineStatus
 from reconciler.state.applied import read_applied
-from reconciler.state.checkpoints import Checkpoint, create_checkpoint, list_checkpoints
-from reconciler.state.controls import read_controls
+from reconciler.state.checkpoints import create_checkpoint, list_checkpoints
 from reconciler.state.events import LoggedEvent, read_events
 
 _EVENTS: Final = 300
 _OF_EVENTS: Final = uuid.UUID("a6f7fdb5-4d5d-4b8e-9c55-3b0f7d1f0c3a")
-_OF_CHECKPOINTS: Final = uuid.UUID("0b1f43a4-6a4b-4f35-8f0a-5f8f2f4f5e21")
 _POLL_SECONDS: Final = 0.5
 _NO_LOG: Final = "0"
 
@@ -50,40 +50,45 @@ def router(service: Service) -> APIRouter:
     def is_applied(name: str) -> bool:
         return read_applied(service.target, name).snapshot is not None
 
-    def figures(name: str) -> JsonObject:
+    def figures(name: str, *, tells_errors: bool = False) -> JsonObject:
         found = service.lookup.see(name)
         program = found.compiled.program
         if is_applied(name) or program is None or not service.deployments.is_worked_on(name):
             # While a pipeline is applied for the first time, only its files say what it is.
             program = applied_program(service, name)
-        return statistics(service.target, program, status_now(name), found.standing, found.wish, found.status)
+        status = status_now(name)
+        return statistics(service.target, program, status, found.standing, found.wish, found.status, tells_errors)
 
     @pages.get("/pipelines/{name}/stats")
-    def stats(name: str) -> JsonObject:
-        """Figures of the pipeline and its connectors, unless it is stopped."""
+    def stats(name: str, include_connector_errors: bool = False) -> JsonObject:
+        """Figures of the pipeline and its connectors, unless it is stopped; with the last errors of these, if they are asked
+        for."""
         service.lookup.require(name)
         require_not_stopped(service, name)
-        return figures(name)
+        return figures(name, tells_errors=include_connector_errors)
 
     @pages.get("/pipelines/{name}/metrics")
     def metrics(name: str, format: Literal["prometheus", "json"] = "prometheus") -> Response:
-        """The same for Prometheus, or as JSON."""
+        """The same for Prometheus, or as JSON: a list of metrics with their values."""
         service.lookup.require(name)
-        if format == "json":
-            return Response(json.dumps(figures(name)), media_type="application/json")
-        return _plain(prometheus_text([status_now(name)]))
+        text = prometheus_text([status_now(name)])
+        if read_standing(service.target, name).is_applied:
+            text += rows_text(name, figures(name)["global_metrics"])
+        return Response(json.dumps(metrics_json(text)), media_type="application/json") if format == "json" else _plain(text)
 
     @pages.get("/pipelines/{name}/{relations}/{relation}/connectors/{connector}/stats")
     def connector_stats(name: str, relations: Literal["tables", "views"], relation: str, connector: str) -> JsonObject:
         """Figures of one connector."""
         found = connector_of(service, name, relations, relation, connector)
         told = next(one for one in status_now(name).connectors if fold(one.name) == fold(found.qualified_name))
-        controls = read_controls(service.target.registry, name)
+        program, standing = applied_program(service, name), read_standing(service.target, name)
+        is_paused = fold(found.qualified_name) in paused_connectors(program, standing)
         if relations == "tables":
-            standing = read_standing(service.target, name)
-            waits = buffered_records(service.target, applied_program(service, name), told, standing)
-            return input_json(found, told, controls, waits)
-        return output_json(found, told, controls, status_now(name).step or 0)
+            refused = refused_of(service.target, name, found)
+            return input_json(
+                found, told, is_paused, buffered_of(service.target, program, told, standing), refused, tells_errors=True
+            )
+        return output_json(found, told, is_paused, status_now(name).step or 0, tells_errors=True)
 
     @pages.get("/pipelines/{name}/logs")
     def logs(name: str, cursor: str | None = None) -> Response:
@@ -143,7 +148,7 @@ def router(service: Service) -> APIRouter:
     def checkpoints(name: str) -> list[JsonObject]:
         """The checkpoints, oldest first."""
         service.lookup.require(name)
-        return [_checkpoint(name, one) for one in list_checkpoints(service.target, name)]
+        return [checkpoint_json(name, one) for one in list_checkpoints(service.target, name)]
 
     @pages.get("/pipelines/{name}/tables/{table}/connectors/{connector}/completion_token")
     def completion_token(name: str, table: str, connector: str) -> JsonObject:
@@ -203,17 +208,6 @@ def _event(pipeline: str, one: LoggedEvent, selector: str) -> JsonObject:
     id_ = str(uuid.uuid5(_OF_EVENTS, f"{pipeline}:{one.at}"))
     found = {"event_id": id_, "recorded_at": one.at, "event": one.event, "subject": one.subject, "step": one.step}
     return {**found, "details": one.details} if selector == "all" else found
-
-
-def _checkpoint(pipeline: str, one: Checkpoint) -> JsonObject:
-    return {
-        "uuid": str(uuid.uuid5(_OF_CHECKPOINTS, f"{pipeline}:{one.name}:{one.step}")),
-        "size": sum(at.bytes or 0 for at in one.relations.values()),
-        "steps": one.step,
-        "processed_records": sum(at.rows or 0 for at in one.relations.values()),
-        "fingerprint": int(one.record[-15:], 16) if one.record else 0,
-        "identifier": one.name,
-    }
 
 
 def _epoch(service: Service, name: str) -> str:

@@ -7,10 +7,13 @@ from fastapi import APIRouter
 from reconciler.base.names import fold
 from reconciler.connectors.transport import Direction
 from reconciler.project.program.model import Connector, Program
+from reconciler.rest.addresses import key_in
 from reconciler.rest.deployments import PAUSED, RUNNING
 from reconciler.rest.descriptions import require_own
 from reconciler.rest.errors import Refused
+from reconciler.rest.requests import wait_until_read
 from reconciler.rest.shared import Service
+from reconciler.service.states import read_standing
 from reconciler.state.applied import read_applied
 from reconciler.state.controls import say_of_connector
 
@@ -34,12 +37,13 @@ def router(service: Service) -> APIRouter:
     ) -> None:
         """Apply the pipeline's files, if that needs no approval, and run it."""
         if initial == "standby":
-            raise Refused(501, "NotSupported", "standby: nothing is gained by it here, as all state is in Delta tables")
+            message = "a pipeline can't be started as standby: nothing is gained by it here, as all state is in Delta tables"
+            raise Refused(400, "InitialStandbyNotAllowed", message)
         _require_loud(silent_bootstrap)
-        compiled = service.lookup.see(name).compiled
-        if compiled.status != "Success":
+        seen = service.lookup.see(name)
+        if seen.program_status != "Success":
             message = f"the program of pipeline {name} does not compile: see program_error"
-            raise Refused(400, "StartFailedDueToFailedCompilation", message, dict(compiled.error_json()))
+            raise Refused(400, "CannotStartWithCompilationError", message, seen.program_error)
         to = PAUSED if initial == "paused" else RUNNING
         deployments.start(name, to, bootstrap_policy, service.by(), dismisses=dismiss_error)
 
@@ -58,8 +62,10 @@ def router(service: Service) -> APIRouter:
 
     @pages.post("/pipelines/{name}/pause", status_code=202)
     def pause(name: str) -> None:
-        """Take no input until the pipeline is resumed."""
+        """Take no input until the pipeline is resumed. Rows that were taken over HTTP before are processed first."""
         service.lookup.require(name)
+        if not deployments.is_stopped(name) and read_standing(service.target, name).is_applied:
+            wait_until_read(service, name, applied_program(service, name))
         deployments.pause(name, service.by())
 
     @pages.post("/pipelines/{name}/resume", status_code=202)
@@ -122,7 +128,7 @@ def connector_of(service: Service, name: str, relations: str, relation: str, con
     """A connector of the program in force. Raises Refused."""
     program, direction = applied_program(service, name), Direction.INPUT if relations == "tables" else Direction.OUTPUT
     known = relation.strip('"')
-    found = program.connectors.get(f"{fold(known)}.{fold(connector)}")
+    found = program.connectors.get(f"{key_in(program, relation)}.{fold(connector)}")
     if found is None or found.direction is not direction or found.name != connector:
         kind = "table" if direction is Direction.INPUT else "view"
         raise Refused(404, "UnknownConnector", f"{kind} {known!r} of pipeline {name} has no connector {connector!r}")

@@ -1,6 +1,6 @@
 """Pipelines: made, changed, listed, deleted; programs compiled and compared."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -8,9 +8,19 @@ from pydantic import BaseModel, ConfigDict, Field
 from reconciler.apply.planning import plan_pipeline
 from reconciler.base.digest import JsonObject
 from reconciler.environment.source import pipeline_names
+from reconciler.rest.configuration import require_configuration
 from reconciler.rest.deployments import shown_diff
-from reconciler.rest.descriptions import Description, remove_files, require_may_make, require_own, write_description
+from reconciler.rest.descriptions import (
+    Description,
+    remove_files,
+    remove_requests,
+    require_may_make,
+    require_own,
+    require_words,
+    write_description,
+)
 from reconciler.rest.errors import Refused
+from reconciler.rest.pipeline_json import refresh_version
 from reconciler.rest.previews import compiled_text, diff_with
 from reconciler.rest.shared import Service
 from reconciler.service.states import read_standing
@@ -45,7 +55,7 @@ class Program(BaseModel):
     ir: bool = False
 
 
-_NO_RUST: Final = "functions in Rust don't run on Spark: write them in Python, in the pipeline's udf/ folder, or as SQL"
+Selector = Literal["all", "status", "status_with_connectors"]
 
 
 def router(service: Service) -> APIRouter:
@@ -53,7 +63,7 @@ def router(service: Service) -> APIRouter:
     pages = APIRouter(tags=["pipelines"])
 
     @pages.get("/pipelines")
-    def list_pipelines(selector: str = "all") -> list[JsonObject]:
+    def list_pipelines(selector: Selector = "all") -> list[JsonObject]:
         """All pipelines: those made here, and those of git."""
         lookup = service.lookup
         return [lookup.to_json(lookup.see(name), selector) for name in lookup.names()]
@@ -62,13 +72,15 @@ def router(service: Service) -> APIRouter:
     def create(given: Given) -> JsonObject:
         """Make a pipeline."""
         name = given.name or ""
+        if given.program_code is None:
+            raise Refused(400, "InvalidRequest", "program_code is missing: a pipeline has a program, if only an empty one")
         with service.deployments.lock(name):
             if name in pipeline_names(service.target.root):
                 raise Refused(409, "DuplicateName", f"a pipeline named '{name}' already exists")
-            return _write(Description(name).with_values(given.changes()), is_new=True)
+            return _write(Description(name).with_values(given.changes()), None)
 
     @pages.get("/pipelines/{name}")
-    def read(name: str, selector: str = "all") -> JsonObject:
+    def read(name: str, selector: Selector = "all") -> JsonObject:
         """One pipeline."""
         return service.lookup.to_json(service.lookup.see(name), selector)
 
@@ -78,12 +90,12 @@ def router(service: Service) -> APIRouter:
         with service.deployments.lock(name):
             if name not in pipeline_names(service.target.root):
                 response.status_code = 201
-                return _write(Description(name).with_values(given.changes()), is_new=True)
+                return _write(Description(name).with_values(given.changes()), None)
             known = require_own(service.target, name)
             service.deployments.require_stopped(name, "a change")
             nothing = Description(name, id=known.id, created_at=known.created_at)
             whole = {key: value if value is not None else getattr(nothing, key) for key, value in given.changes().items()}
-            return _write(known.changed(whole), is_new=False)
+            return _write(known.changed(whole), known)
 
     @pages.patch("/pipelines/{name}")
     def patch(name: str, given: Given) -> JsonObject:
@@ -91,8 +103,10 @@ def router(service: Service) -> APIRouter:
         with service.deployments.lock(name):
             service.lookup.require(name)
             known = require_own(service.target, name)
-            service.deployments.require_stopped(name, "a change")
-            return _write(known.changed(given.changes()), is_new=False)
+            changed = known.changed(given.changes())
+            if changed.version != known.version:
+                service.deployments.require_stopped(name, "a change")
+            return _write(changed, known)
 
     @pages.delete("/pipelines/{name}")
     def delete(name: str) -> None:
@@ -100,11 +114,12 @@ def router(service: Service) -> APIRouter:
         with service.deployments.lock(name):
             service.lookup.require(name)
             require_own(service.target, name)
-            service.deployments.require_stopped(name, "a deletion")
+            service.deployments.require_stopped(name, "a deletion", "DeleteRestrictedToFullyStopped")
             if read_standing(service.target, name).is_applied:
                 message = f"pipeline {name} has storage: clear it first"
                 raise Refused(400, "DeleteRestrictedToClearedStorage", message)
             service.deployments.forget(name)
+            remove_requests(service.target, name)
             remove_files(service.target, name)
 
     @pages.post("/pipelines/{name}/diff")
@@ -126,12 +141,16 @@ def router(service: Service) -> APIRouter:
         """Compile a program that is not kept."""
         return compiled_text(service.target, program.program_code or "")
 
-    def _write(description: Description, *, is_new: bool) -> JsonObject:
-        if is_new:
+    def _write(description: Description, known: Description | None) -> JsonObject:
+        if known is None:
             require_may_make(service.target, description.name)
-        if description.udf_rust.strip() or description.udf_toml.strip():
-            raise Refused(400, "UnsupportedUdf", _NO_RUST)
+        require_words(description.description, description.tags)
+        require_configuration(description.runtime_config, description.program_config)
         write_description(service.target, description)
-        return service.lookup.to_json(service.lookup.see(description.name), "all")
+        found = service.lookup.to_json(service.lookup.see(description.name), "all")
+        if known is None or description.program != known.program:
+            # What is answered here is told as it is before the program is compiled.
+            return {**found, "refresh_version": refresh_version(description, is_compiled=False)}
+        return found
 
     return pages
