@@ -386,6 +386,10 @@ def _require_same_start(pipeline: str, wish: Deployment, initial: str, policy: s
     if initial != (wish.initial or wish.desired):
         message = f"pipeline {pipeline} was started as {wish.initial or wish.desired}: pause or resume it"
         raise Refused(400, "InitialImmutableUnlessStopped", message)
+    if initial != wish.desired:
+        # It was paused or resumed since: whoever starts it would wait in vain.
+        how = "paused: resume it" if wish.desired == PAUSED else "running: pause it"
+        raise Refused(400, "IllegalPipelineAction", f"pipeline {pipeline} is {how}")
 
 
 def shown_diff(plan: Plan) -> JsonObject:

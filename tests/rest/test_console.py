@@ -51,47 +51,47 @@ def digest_in(text: str) -> str:
 
 
 def test_a_plan_is_approved(service: Serving) -> None:
-    pipeline = changed(service, "approved")
+    pipeline = changed(service, "console-approved")
     assert "needs approval" in page(service, "/")
-    shown = page(service, "/console/pipelines/approved/plan")
+    shown = page(service, "/console/pipelines/console-approved/plan")
     assert "~</code> <strong>view counted" in shown
     assert "COUNT(*)" in shown
     assert "COUNT(id)" in shown
-    act(service, "approved", "approve", 400, digest="sha256:" + "0" * 64, by="ann")
-    said = act(service, "approved", "approve", digest=digest_in(shown), by="ann", comment="looks right")
+    act(service, "console-approved", "approve", 400, digest="sha256:" + "0" * 64, by="ann")
+    said = act(service, "console-approved", "approve", digest=digest_in(shown), by="ann", comment="looks right")
     assert "ann approved the plan" in said
     pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=60)
-    history = page(service, "/console/pipelines/approved/history")
+    history = page(service, "/console/pipelines/console-approved/history")
     assert "recorded" in history
-    assert "nothing would change" in page(service, "/console/pipelines/approved/plan")
+    assert "nothing would change" in page(service, "/console/pipelines/console-approved/plan")
     pipeline.stop(force=True)
 
 
 def test_a_plan_is_rejected(service: Serving) -> None:
-    pipeline = changed(service, "rejected")
-    digest = digest_in(page(service, "/console/pipelines/rejected/plan"))
-    act(service, "rejected", "reject", 409, digest="sha256:" + "0" * 64, by="bob")
-    assert "bob rejected the plan" in act(service, "rejected", "reject", digest=digest, by="bob", comment="not now")
+    pipeline = changed(service, "console-rejected")
+    digest = digest_in(page(service, "/console/pipelines/console-rejected/plan"))
+    act(service, "console-rejected", "reject", 409, digest="sha256:" + "0" * 64, by="bob")
+    assert "bob rejected the plan" in act(service, "console-rejected", "reject", digest=digest, by="bob", comment="not now")
     assert pipeline.status() == PipelineStatus.STOPPED
-    assert "rejected by bob: not now" in page(service, "/console/pipelines/rejected/plan")
-    assert "not now" in page(service, "/console/pipelines/rejected/history")
+    assert "rejected by bob: not now" in page(service, "/console/pipelines/console-rejected/plan")
+    assert "not now" in page(service, "/console/pipelines/console-rejected/history")
 
 
 def test_a_pipeline_is_started_paused_and_stopped(service: Serving) -> None:
-    pipeline = service.pipeline("acted", TABLE + VIEW)
-    assert "the pipeline starts" in act(service, "acted", "start")
+    pipeline = service.pipeline("console-acted", TABLE + VIEW)
+    assert "the pipeline starts" in act(service, "console-acted", "start")
     pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=60)
-    act(service, "acted", "pause")
+    act(service, "console-acted", "pause")
     pipeline.wait_for_status(PipelineStatus.PAUSED, timeout=60)
-    act(service, "acted", "resume")
+    act(service, "console-acted", "resume")
     pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=60)
-    act(service, "acted", "connector", connector="items.api_ingress", do="pause")
-    assert "Start items.api_ingress" in page(service, "/console/pipelines/acted")
-    act(service, "acted", "connector", 404, connector="items.none", do="pause")
-    act(service, "acted", "stop")
+    act(service, "console-acted", "connector", connector="items.api_ingress", do="pause")
+    assert "Start items.api_ingress" in page(service, "/console/pipelines/console-acted")
+    act(service, "console-acted", "connector", 404, connector="items.none", do="pause")
+    act(service, "console-acted", "stop")
     pipeline.wait_for_status(PipelineStatus.STOPPED, timeout=60)
-    assert "start it first" in act(service, "acted", "pause", 400)
-    assert "nothing that can be done" in act(service, "acted", "dance", 404)
+    assert "start it first" in act(service, "console-acted", "pause", 400)
+    assert "nothing that can be done" in act(service, "console-acted", "dance", 404)
     assert "Unknown pipeline" in page(service, "/console/pipelines/nowhere", 404)
 
 
@@ -105,38 +105,38 @@ def test_what_fails_and_what_became_no_row_is_found(service: Serving) -> None:
         "format": {"name": "json"},
     }
     pipeline = service.pipeline(
-        "failing", f"CREATE TABLE items (id BIGINT) WITH ('connectors' = '{json.dumps([files])}');" + VIEW
+        "console-failing", f"CREATE TABLE items (id BIGINT) WITH ('connectors' = '{json.dumps([files])}');" + VIEW
     )
     pipeline.start()
-    wait_for(lambda: "no number" in page(service, "/console/pipelines/failing/dead_letters"))
-    raw = requests.get(f"{service.address}/console/pipelines/failing/dead_letters", timeout=60).text
+    wait_for(lambda: "no number" in page(service, "/console/pipelines/console-failing/dead_letters"))
+    raw = requests.get(f"{service.address}/console/pipelines/console-failing/dead_letters", timeout=60).text
     assert "<b>no number" not in raw
     (folder / "a.json").write_text("{}\n" * 100)
     wait_for(lambda: "X711" in page(service, "/"))
-    assert "changed after it was read" in page(service, "/console/pipelines/failing")
+    assert "changed after it was read" in page(service, "/console/pipelines/console-failing")
     pipeline.stop(force=True)
 
 
 def test_a_version_is_rolled_back(service: Serving) -> None:
-    pipeline = changed(service, "rolled")
+    pipeline = changed(service, "console-rolled")
     pipeline.approve()
     pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=60)
-    assert "Roll back to version 0 of counted" in page(service, "/console/pipelines/rolled/versions?of=counted")
-    said = act(service, "rolled", "rollback", version="counted@v0", by="ann")
+    assert "Roll back to version 0 of counted" in page(service, "/console/pipelines/console-rolled/versions?of=counted")
+    said = act(service, "console-rolled", "rollback", version="counted@v0", by="ann")
     assert "counted@v0: " in said
-    assert "rolled back" in page(service, "/console/pipelines/rolled").lower()
-    act(service, "rolled", "rollback", 404, version="counted@v7", by="ann")
-    act(service, "rolled", "rollback", version="counted", end="yes", by="ann")
+    assert "rolled back" in page(service, "/console/pipelines/console-rolled").lower()
+    act(service, "console-rolled", "rollback", 404, version="counted@v7", by="ann")
+    act(service, "console-rolled", "rollback", version="counted", end="yes", by="ann")
     pipeline.stop(force=True)
 
 
 def test_queries_are_answered_and_only_read(service: Serving) -> None:
-    pipeline = service.pipeline("queried", TABLE + VIEW)
+    pipeline = service.pipeline("console-queried", TABLE + VIEW)
     pipeline.start()
     pipeline.execute("INSERT INTO items VALUES (41), (42)")
-    assert "<td>42</td>" in page(service, "/console/pipelines/queried/query?sql=SELECT+*+FROM+items")
-    assert "X722" in page(service, "/console/pipelines/queried/query?sql=SELECT+*+FROM+nowhere")
-    assert "only reads" in page(service, "/console/pipelines/queried/query?sql=DELETE+FROM+items")
+    assert "<td>42</td>" in page(service, "/console/pipelines/console-queried/query?sql=SELECT+*+FROM+items")
+    assert "X722" in page(service, "/console/pipelines/console-queried/query?sql=SELECT+*+FROM+nowhere")
+    assert "only reads" in page(service, "/console/pipelines/console-queried/query?sql=DELETE+FROM+items")
     pipeline.stop(force=True)
 
 
