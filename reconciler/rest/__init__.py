@@ -6,15 +6,20 @@
 
 - `descriptions`: pipelines that are made here, as files of the repository.
 - `compilation`: what the files mean, in the client's form; `column_types` has its types.
-- `deployments`: what is wished of a pipeline, and the process that carries it out; `states` says where it stands.
-- `work`: what the processes do that the server forks for the service.
+- `previews`: programs that are only looked at.
+- `deployments`: what is wished of a pipeline, and the process that carries it out.
+- `work`: what the processes do that the server forks for the service; `processes`: work that a request waits for.
+- `pipeline_json`: a pipeline as the client knows it; `shared`: what all requests share.
 - `answers`: the rows of a query in each form.
 - `requests`: rows that come over HTTP; `fitting` says which surely are none of a table, `refused_rows` counts those.
+- `transactions`: rows that are read in one step.
 - `changes`: rows that changed, for whoever listens.
 - `statistics`: figures of pipelines and connectors; `metrics`: the same as metrics, by the client's names.
 - `configuration`: what the client may say of how a pipeline runs; `addresses`: relations as addresses name them.
 - `errors`: what the client is told of an error.
-- `pages`: one module for each kind of request; `application` puts them together, `serving` listens.
+- `access`: who may do what; `door`: who is let in, and as whom.
+- `pages`: one module for each kind of request; `console`: pages for people; `application` puts them together, `serving`
+  listens.
 
 The process has no Spark, and carries nothing out that takes long. It can be killed at any moment: what was wished
 stands in the registry, and is taken up again by the next one.
