@@ -88,6 +88,27 @@ def test_what_expired_is_forgotten_though_it_stands_there(many: Path, tmp_path: 
     assert sum(one.rows for one in again.segments) <= MANY + 10, "as many came: put together, what expired is gone"
 
 
+@pytest.mark.slow
+def test_a_state_does_not_grow_over_ten_times_its_expiry(tmp_path: Path, spark_engine: Engine) -> None:
+    """Of devices that come again and again; the expiry is two hours, and windows are an hour long."""
+    write_pond(tmp_path)
+    open_pond(tmp_path, spark_engine).apply()
+    devices, held = ("a", "b", "c", "d"), []
+    for number in range(48):
+        at = f"{number // 2:02d}:{30 * (number % 2):02d}"
+        put(tmp_path, number, *((device, at, number) for device in devices))
+        assert open_pond(tmp_path, spark_engine).run_once().step_count == 1
+        states = [placement(tmp_path, name).state for name in ("once", "hourly")]
+        assert None not in states
+        stored = sum(segment.rows for segment in state_of(tmp_path).segments)
+        held.append((*(state.rows for state in states if state is not None), stored))
+    filled, later = held[8:16], held[16:]
+    assert len(later) * 30 > 60 * 2 * 10 - 60 * 8, "most of ten times the expiry comes after it"
+    for of_first, of_rest in zip(zip(*filled, strict=True), zip(*later, strict=True), strict=True):
+        assert max(of_rest) <= max(of_first)
+    assert max(rows_ for rows_, *_ in held) == len(devices)
+
+
 def test_a_checkpoint_keeps_what_it_needs_of_a_log(many: Path, tmp_path: Path, spark_engine: Engine) -> None:
     root = copy_of(many, tmp_path)
     noted = step(root, spark_engine, 1, ("a", "10:01", 1))
