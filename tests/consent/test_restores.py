@@ -142,7 +142,9 @@ def test_nothing_older_than_what_was_applied_comes_back_after_a_restore(cell: Ce
 
 
 @pytest.mark.parametrize("policy", ["allow", "await_approval", "reject"])
-@pytest.mark.parametrize("sql", ["CREATE TABLE t (id BIGINT);\n", "CREATE FUNCTION f(x INT) RETURNS INT AS x + 1;\n"])
+@pytest.mark.parametrize(
+    "sql", ["CREATE TABLE t (id BIGINT);\n", "CREATE FUNCTION f(x INT) RETURNS INT AS x + 1;\n", "-- nothing yet\n"]
+)
 def test_a_first_apply_is_approved_whatever_the_new_pipeline_says(policy: str, sql: str, cell: Cell) -> None:
     """What it says of itself would hold for all that comes after."""
     project = cell.root / "reconcile.yaml"
@@ -163,9 +165,10 @@ def test_a_first_apply_is_approved_whatever_the_new_pipeline_says(policy: str, s
     assert is_applied(cell, "fresh")
 
 
-def test_an_empty_pipeline_leaves_nothing_behind_that_would_make_the_next_apply_a_second_one(cell: Cell) -> None:
+def test_an_empty_pipeline_is_applied_once_and_removed_as_any(cell: Cell) -> None:
     with_files(cell)
     (cell.root / "pipelines/fresh/program.sql").write_text("-- nothing yet\n")
     cell.commit("an empty one")
+    assert not cell.project().pipeline("fresh").apply().did_nothing
+    assert is_applied(cell, "fresh")
     assert cell.project().pipeline("fresh").apply().did_nothing
-    assert not is_applied(cell, "fresh")

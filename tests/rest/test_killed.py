@@ -100,7 +100,9 @@ class Sender:
             time.sleep(0.02)
 
 
-@pytest.mark.parametrize("kill", [kill_http, kill_worker, kill_all])
+@pytest.mark.parametrize(
+    "kill", [pytest.param(kill_http, marks=pytest.mark.slow), pytest.param(kill_worker, marks=pytest.mark.slow), kill_all]
+)
 def test_acknowledged_rows_come_once(own_service: Callable[..., Serving], kill: Callable[[Serving], None]) -> None:
     service = own_service()
     service.pipeline("ledger", TABLE + VIEW).start()

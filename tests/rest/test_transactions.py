@@ -96,7 +96,7 @@ def test_a_transaction_outlives_what_is_killed(own_service: Callable[..., Servin
 
 
 def test_what_was_cleared_comes_back_by_nothing(service: Serving) -> None:
-    pipeline = service.pipeline("emptied", TABLES)
+    pipeline = service.pipeline("cleared-out", TABLES)
     pipeline.start()
     pipeline.input_json("items", {"id": 1, "name": "a"})
     pipeline.stop(force=True)
