@@ -118,7 +118,6 @@ def test_a_page_follows_what_happens(chrome: "Chrome", service: Serving, shop: P
     WebDriverWait(chrome, 30).until(lambda _: chrome.find_elements(By.CSS_SELECTOR, '[aria-label="Start orders.files"]'))
     assert shop.input_connector_stats("orders", "files").paused
     press(chrome, "Start orders.files")
-    picture(chrome, "console-pipeline")
 
 
 def test_what_became_no_row_is_found(chrome: "Chrome", service: Serving, shop: Pipeline) -> None:
