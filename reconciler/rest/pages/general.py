@@ -1,5 +1,6 @@
 """What is told of the service itself; and what the API has that has no meaning here."""
 
+import re
 from typing import Final
 
 from fastapi import APIRouter
@@ -12,6 +13,7 @@ from reconciler.rest.shared import Service
 API_VERSION: Final = "0.369.0"
 """The version of the client that the API is tested with."""
 
+_PART: Final = re.compile(r"{(\w+)}")
 NOT_HERE: Final = (
     ("POST", "/pipelines/{name}/activate", "standby: nothing is gained by it here, as all state is in Delta tables"),
     ("POST", "/pipelines/{name}/rebalance", "Spark balances joins by itself (adaptive query execution)"),
@@ -75,7 +77,17 @@ def router(service: Service) -> APIRouter:
         return {"all_healthy": True, "api": {"healthy": True}, "compiler": {"healthy": True}, "runner": {"healthy": True}}
 
     for method, path, reason in NOT_HERE:
-        pages.add_api_route(path, _refusing(reason), methods=[method], status_code=501, summary=reason)
+        parts = [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in _PART.findall(path)
+        ]
+        pages.add_api_route(
+            path,
+            _refusing(reason),
+            methods=[method],
+            status_code=501,
+            summary=reason,
+            openapi_extra={"parameters": parts},
+        )
     return pages
 
 
