@@ -8,6 +8,7 @@
 - `compilation`: what the files mean, in the client's form; `column_types` has its types.
 - `previews`: programs that are only looked at.
 - `deployments`: what is wished of a pipeline, and the process that carries it out.
+- `shown_diff`: what a plan changes, as the client is told it.
 - `work`: what the processes do that the server forks for the service; `processes`: work that a request waits for.
 - `pipeline_json`: a pipeline as the client knows it; `shared`: what all requests share.
 - `answers`: the rows of a query in each form.

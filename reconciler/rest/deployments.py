@@ -27,13 +27,13 @@ from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import PlanRejected, ReconcileError
 from reconciler.base.moments import this_moment
-from reconciler.diff.model import approval_diff
 from reconciler.environment.target import Target
 from reconciler.plan.model import Plan
 from reconciler.registry.changing import change_document
 from reconciler.registry.model import Deployment
-from reconciler.rest.descriptions import HTTP_CONNECTOR, read_description, remove_requests
+from reconciler.rest.descriptions import read_description, remove_requests
 from reconciler.rest.errors import Refused, Told, told_of
+from reconciler.rest.shown_diff import list_changed, shown_diff
 from reconciler.rest.work import WORK, told_in
 from reconciler.server.asking import Working, ask
 from reconciler.server.places import Place
@@ -47,7 +47,6 @@ from reconciler.workspace.pipelines import known_pipelines
 STOPPED: Final = "stopped"
 RUNNING: Final = "running"
 PAUSED: Final = "paused"
-_CONNECTORS: Final = "_connectors"
 _POLL_SECONDS: Final = 0.05
 _DYING_SECONDS: Final = 30.0
 """So long a run may take to end that the service before left."""
@@ -262,7 +261,7 @@ class Deployments:
         """Begin what is wished, if the plan may be carried out; else await approval, or give up."""
         if pending is not None and wish.policy == "reject" and not pending.plan.is_first and not pending.plan.diff.is_empty:
             diff = shown_diff(pending.plan)
-            message = f"pipeline {pipeline} was changed, and it was started with bootstrap_policy=reject{_listed(diff)}"
+            message = f"pipeline {pipeline} was changed, and it was started with bootstrap_policy=reject{list_changed(diff)}"
             self._give_up(pipeline, Told(400, "BootstrapRejected", message, {"approval_diff": diff}))
             return
         match pending:
@@ -372,12 +371,6 @@ def _stopped(wish: Deployment, by: str) -> Deployment:
     return replace(wish, desired=STOPPED, awaits="", since=this_moment(), by=by)
 
 
-def _listed(diff: JsonObject) -> str:
-    """What changed, in words: `; modified views: named`."""
-    parts = {**(diff["program_diff"] or {}), **{name: diff[name] for name in diff if name.endswith(_CONNECTORS)}}
-    return "".join(f"; {name.replace('_', ' ')}: {', '.join(found)}" for name, found in parts.items() if found)
-
-
 def _require_same_start(pipeline: str, wish: Deployment, initial: str, policy: str) -> None:
     """Whether a pipeline that is started may be started so once more, which changes nothing. Raises Refused."""
     if policy != wish.policy:
@@ -390,12 +383,3 @@ def _require_same_start(pipeline: str, wish: Deployment, initial: str, policy: s
         # It was paused or resumed since: whoever starts it would wait in vain.
         how = "paused: resume it" if wish.desired == PAUSED else "running: pause it"
         raise Refused(400, "IllegalPipelineAction", f"pipeline {pipeline} is {how}")
-
-
-def shown_diff(plan: Plan) -> JsonObject:
-    """The seed's diff object of a plan, without the connectors by which rows come over HTTP: nobody declared those."""
-    own = f".{HTTP_CONNECTOR}"
-    return {
-        name: [one for one in found if not one.endswith(own)] if name.endswith(_CONNECTORS) else found
-        for name, found in approval_diff(plan.diff).items()
-    }

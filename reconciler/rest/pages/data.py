@@ -3,6 +3,7 @@
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 
 from reconciler.base.digest import JsonObject
@@ -50,8 +51,6 @@ def router(service: Service) -> APIRouter:
     ) -> JsonObject:
         """Take rows for a table: CSV, unless `format` or the header says JSON. The answer's token says when they were
         processed (`completion_status`)."""
-        from starlette.concurrency import run_in_threadpool
-
         body = await request.body()
         is_json = request.headers.get("content-type", "").partition(";")[0].strip() == "application/json"
         how = Ingress(form or ("json" if is_json else "csv"), update_format, array, json_flavor, force)

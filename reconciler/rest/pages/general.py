@@ -1,6 +1,7 @@
 """What is told of the service itself; and what the API has that has no meaning here."""
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from fastapi import APIRouter
@@ -35,7 +36,7 @@ NOT_HERE: Final = (
     ("POST", "/pipelines/{name}/checkpoint/sync", "a checkpoint is in the warehouse, which may be an object store"),
     ("GET", "/pipelines/{name}/checkpoint/sync_status", "a checkpoint is in the warehouse, which may be an object store"),
     ("GET", "/pipelines/{name}/checkpoints/remote", "a checkpoint is in the warehouse, which may be an object store"),
-    ("POST", "/api_keys", "there are no API keys: only you can reach the service"),
+    ("POST", "/api_keys", "the service makes no tokens: the file of tokens names who may ask"),
     ("GET", "/tenants", "there are no tenants"),
     ("POST", "/tenants", "there are no tenants"),
     ("GET", "/tenants/{tenant}", "there are no tenants"),
@@ -91,7 +92,7 @@ def router(service: Service) -> APIRouter:
     return pages
 
 
-def _refusing(reason: str):  # type: ignore[no-untyped-def]
+def _refusing(reason: str) -> Callable[[], JsonObject]:
     def refuse() -> JsonObject:
         raise Refused(501, "NotSupported", reason)
 

@@ -9,7 +9,6 @@ from reconciler.apply.planning import plan_pipeline
 from reconciler.base.digest import JsonObject
 from reconciler.environment.source import pipeline_names
 from reconciler.rest.configuration import require_configuration
-from reconciler.rest.deployments import shown_diff
 from reconciler.rest.descriptions import (
     Description,
     remove_files,
@@ -23,6 +22,7 @@ from reconciler.rest.errors import Refused
 from reconciler.rest.pipeline_json import refresh_version
 from reconciler.rest.previews import compiled_text, diff_with
 from reconciler.rest.shared import Service
+from reconciler.rest.shown_diff import shown_diff
 from reconciler.service.states import read_standing
 
 
