@@ -1,6 +1,6 @@
 """Where a pipeline stands, without planning: for whoever asks often. `status` says more, at the price of a plan."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from reconciler.base.digest import JsonObject
@@ -15,20 +15,29 @@ from reconciler.state.stopping import report_is_alive
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a pipeline stands: its state, the command that holds its lease, its head, what is asked of it, what its last run
-    told (`run.reporting`), and the last command that failed, if nothing went well since."""
+    """Where a pipeline stands: what was seen of it, the lease that somebody holds, its head, what is asked of it, what its
+    last run told (`run.reporting`), and the last command that failed, if nothing went well since."""
 
-    state: State
-    command: str | None
+    seen: Evidence
+    lease: Lease | None
     head: Head | None
     controls: Controls
     report: JsonObject
     failed: FailedCommand | None
 
     @property
+    def state(self) -> State:
+        """The state, as far as it is known without a plan."""
+        return state_of(self.seen)
+
+    def state_with(self, refused: bool) -> State:
+        """The state, by whoever planned: `refused` tells whether apply would ask for an approval."""
+        return state_of(replace(self.seen, refused=refused))
+
+    @property
     def is_between_steps(self) -> bool:
         """Whether a live run is about to go on, after it handed the lease over for something else than an apply."""
-        is_applying = self.command == "apply" or (self.head is not None and self.head.journal is not None)
+        is_applying = self.seen.command == "apply" or self.seen.apply_open
         return self.state in (State.INITIALIZING, State.BOOTSTRAPPING) and not is_applying
 
     @property
@@ -42,16 +51,21 @@ class Standing:
 
 def read_standing(target: Target, pipeline: str) -> Standing:
     """Where a pipeline stands; one that nobody applied is stopped. Raises RegistryError."""
-    here = this_process("status").host
     stored = target.registry.head(pipeline)
-    head = stored.value if stored is not None else None
+    return standing_with(target, pipeline, stored.value if stored is not None else None)
+
+
+def standing_with(target: Target, pipeline: str, head: Head | None) -> Standing:
+    """Where a pipeline stands whose head was just read. Raises RegistryError."""
+    here = this_process("status").host
     found = target.registry.document(pipeline, Lease)
     lease = found.value if found is not None and not is_free(found.value, datetime.now(UTC), here) else None
     controls, report = read_controls(target.registry, pipeline), target.registry.report(pipeline) or {}
     holds = lease is not None and lease.command == "run"
     mine = holds and lease is not None and (lease.host, lease.process) == (report.get("host"), report.get("process"))
+    # One that handed the lease over and waits can be seen on its own host only.
     is_alive = "state" in report and (mine or (not holds and report_is_alive(report, here)))
-    failed = failed_command(report, found.value if found is not None else None) if lease is None else None
+    failed = _failed_command(report, found.value if found is not None else None) if lease is None else None
     seen = Evidence(
         command=lease.command if lease is not None else None,
         told=State(report["state"]) if "state" in report else None,
@@ -61,10 +75,10 @@ def read_standing(target: Target, pipeline: str) -> Standing:
         step_open=head is not None and head.intent is not None,
         command_failed=failed is not None,
     )
-    return Standing(state_of(seen), seen.command, head, controls, report, failed)
+    return Standing(seen, lease, head, controls, report, failed)
 
 
-def failed_command(report: JsonObject, lease: Lease | None) -> FailedCommand | None:
+def _failed_command(report: JsonObject, lease: Lease | None) -> FailedCommand | None:
     """The last command that failed; not a run that told of itself, be it that it lived then."""
     if lease is not None and lease.command == "run" and lease.process == report.get("process"):
         return told_failure(report)

@@ -23,19 +23,15 @@ from reconciler.materialize.stream_keys import describe_uneven_keys, largest_par
 from reconciler.plan.model import RolledBack
 from reconciler.plan.words import describe_rolled_back, summarise
 from reconciler.project.program.model import Connector, Program, Relation, Stream, View
-from reconciler.registry.model import Controls, Head, Lease
+from reconciler.registry.model import Controls, Head
 from reconciler.registry.placements import Placement, StreamState
 from reconciler.run.orchestration import Activity, Decision, decide, has_ended
 from reconciler.service.pending import read_pending
-from reconciler.service.states import failed_command
+from reconciler.service.states import standing_with
 from reconciler.service.status_model import ConnectorStatus, PipelineStatus, RelationStatus, RunStatus, StreamStatus
 from reconciler.service.status_words import Seen, describe_state
 from reconciler.state.applied import AppliedState, read_applied
-from reconciler.state.controls import read_controls
-from reconciler.state.lease import is_free, this_process
-from reconciler.state.lifecycle import Evidence, State, state_of
 from reconciler.state.staged import staged_names
-from reconciler.state.stopping import report_is_alive
 from reconciler.workspace.pipelines import require_known
 
 _NO_TIME: Final = -(1 << 63)
@@ -46,29 +42,16 @@ def read_status(target: Target, pipeline: str, before: PipelineStatus | None = N
     """The status of one pipeline. Raises NotFound, RegistryError. `before`: what is pending is taken from that status, if
     the same is applied, and not planned anew."""
     require_known(target, pipeline)
-    here = this_process("status").host
     applied = read_applied(target, pipeline)
     head = applied.head.value if applied.head else None
-    found = target.registry.document(pipeline, Lease)
-    lease = found.value if found and not is_free(found.value, datetime.now(UTC), here) else None
+    standing = standing_with(target, pipeline, head)
+    controls, report, failed, lease = standing.controls, standing.report, standing.failed, standing.lease
     if before is not None and before.applied == (head.applied if head else None):
         pending, refusal, changes = before.pending, before.refusal, before.pending_diff
     else:
         pending, refusal, changes = _pending(target, pipeline, applied)
-    controls, report = read_controls(target.registry, pipeline), target.registry.report(pipeline) or {}
-    run = _run(target, report, lease, here) if "state" in report else None
-    failed = failed_command(report, found.value if found is not None else None) if lease is None else None
-    seen = Evidence(
-        command=lease.command if lease else None,
-        told=State(report["state"]) if run is not None else None,
-        told_alive=run is not None and run.alive,
-        stop_wanted=controls.stops,
-        apply_open=head is not None and head.journal is not None,
-        step_open=head is not None and head.intent is not None,
-        refused=bool(refusal),
-        command_failed=failed is not None,
-    )
-    state = state_of(seen)
+    run = _run(target, report, standing.seen.told_alive) if "state" in report else None
+    state = standing.state_with(bool(refusal))
     detail = describe_state(Seen(state, head, lease, run, refusal, failed, controls.paused))
     program = applied.snapshot.program if applied.snapshot else None
     return PipelineStatus(
@@ -104,12 +87,9 @@ def _rolled_back(head: Head | None) -> tuple[str, ...]:
     return tuple(describe_rolled_back(RolledBack(kind, name, number)) for (kind, _, name), number in keys)
 
 
-def _run(target: Target, report: JsonObject, lease: Lease | None, here: str) -> RunStatus:
-    holds = lease is not None and lease.command == "run"
-    mine = holds and lease is not None and (lease.host, lease.process) == (report["host"], report["process"])
+def _run(target: Target, report: JsonObject, alive: bool) -> RunStatus:
     return RunStatus(
-        # One that handed the lease over and waits can be seen on its own host only.
-        alive=mine or (not holds and report_is_alive(report, here)),
+        alive=alive,
         **{part: report[part] for part in ("host", "process", "started_at", "updated_at", "since", "steps", "phases")},
         error=_pasteable(target, report["error"]),
         doing=report.get("doing"),
