@@ -68,6 +68,9 @@ class Door:
         length = request.headers.get("content-length") or "0"
         if not length.isdigit() or int(length) > _MOST_BYTES:
             return Told(413, "TooLarge", f"a request has at most {_MOST_BYTES} bytes")
+        if "transfer-encoding" in request.headers:
+            # Its end is not known before it is in memory.
+            return Told(411, "LengthRequired", "a request says how long it is (Content-Length): it does not come in chunks")
         return None
 
     def _unknown(self, request: Request) -> Response:

@@ -47,7 +47,11 @@ _READ_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.05
 _NEXT: Final = re.compile(r"\s*\S")
 _TOLD: Final = 20
+_MOST_DIGITS: Final = 400
+"""No type holds a number with more. Written out, one such as 1e999999999 has a gigabyte."""
 _Reader: TypeAlias = Callable[[], list[str]]
+# A field may be as long as a request.
+csv.field_size_limit(1 << 30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +212,8 @@ def _lines(table: Table, body: bytes, how: Ingress) -> tuple[list[str], list[str
             lines += read()
         except (ValueError, TypeError, AttributeError, ArithmeticError, LookupError) as error:
             errors.append(f"record {number}: {error}")
+        except RecursionError:
+            errors.append(f"record {number}: it is nested too deeply")
     return lines, errors
 
 
@@ -219,9 +225,12 @@ def _readers(table: Table, body: bytes, how: Ingress) -> Iterator[_Reader]:
         yield _failing(error)
         return
     if how.form == "csv":
-        for fields in csv.reader(io.StringIO(text, newline="")):
-            if fields:
-                yield partial(_of_csv, table, fields)
+        try:
+            for fields in csv.reader(io.StringIO(text, newline="")):
+                if fields:
+                    yield partial(_of_csv, table, fields)
+        except csv.Error as error:
+            yield _failing(ValueError(str(error)))
         return
     convert = _converter(table, how.flavor)
     for read in _records(text, how.array):
@@ -230,11 +239,11 @@ def _readers(table: Table, body: bytes, how: Ingress) -> Iterator[_Reader]:
 
 def _records(text: str, array: bool) -> Iterator[Callable[[], Any]]:
     """Of each record what gives it. What is no JSON is a record that can't be read, up to the end of its line."""
-    place, decoder = 0, json.JSONDecoder(parse_float=Decimal)
+    place, decoder = 0, json.JSONDecoder(parse_float=_decimal)
     while match := _NEXT.match(text, place):
         try:
             record, place = decoder.raw_decode(text, match.end() - 1)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             yield _failing(error)
             place = text.find("\n", match.end())
             if array or place < 0:
@@ -247,6 +256,13 @@ def _records(text: str, array: bool) -> Iterator[Callable[[], Any]]:
             yield _failing(ValueError(f"this is no array: {shown(record)}"))
         else:
             yield from (partial(_same, one) for one in (record if array else (record,)))
+
+
+def _decimal(text: str) -> Decimal:
+    found = Decimal(text)
+    if found.is_finite() and abs(found.adjusted()) > _MOST_DIGITS:
+        raise ValueError(f"a number that is too large or too small: {shown(text)}")
+    return found
 
 
 def _failing(error: Exception) -> Callable[[], NoReturn]:
@@ -334,9 +350,9 @@ def _of_text(text: str, kind: str) -> Any:
         case "DATE" | "TIMESTAMP" | "TIMESTAMP_NTZ" | "BINARY":
             return text.strip()
         case "ARRAY" | "MAP" | "STRUCT" | "VARIANT":
-            return json.loads(text, parse_float=Decimal)
+            return json.loads(text, parse_float=_decimal)
         case "FLOAT" | "DOUBLE":
             return float(text)
         case _:
-            found = Decimal(text.strip())
+            found = _decimal(text.strip())
             return int(found) if found == found.to_integral_value() and name != "DECIMAL" else found

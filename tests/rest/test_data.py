@@ -119,6 +119,10 @@ def test_csv_and_debezium(pipeline: Pipeline, service: Serving) -> None:
         ('{"insert": {"id": true}}', "column id: a value that is no BIGINT"),
         ('{"insert": {"id": 1.5}}', "column id: a value that is no BIGINT"),
         ('{"insert": {"id": 9223372036854775808}}', "column id: a value that is no BIGINT"),
+        ('{"insert": {"id": 1e999999999}}', "too large or too small"),
+        ('{"insert": {"id": 1e-999999999}}', "too large or too small"),
+        pytest.param('{"insert": ' * 5000, "nested too deeply", id="deep"),
+        pytest.param('{"insert": {"id": ' + "[" * 700 + "]" * 700 + "}}", "nested too deeply", id="deep value"),
     ],
 )
 def test_what_can_not_be_read_leaves_nothing(pipeline: Pipeline, service: Serving, body: str, said: str) -> None:
@@ -128,6 +132,29 @@ def test_what_can_not_be_read_leaves_nothing(pipeline: Pipeline, service: Servin
     assert said in answer.json()["message"]
     assert requests.post(f"{service.address}/v0/pipelines/data/ingress/none", data="{}", timeout=60).status_code == 404
     assert rows(pipeline, "plain") == []
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("1e999999999,a", "column id: a value that is no BIGINT"),
+        (f"x,{'a' * 200_000}", "column id: a value that is no BIGINT"),
+    ],
+    ids=["large number", "long text"],
+)
+def test_csv_that_can_not_be_read_leaves_nothing(pipeline: Pipeline, service: Serving, body: str, said: str) -> None:
+    answer = requests.post(f"{service.address}/v0/pipelines/data/ingress/plain", data=body, timeout=60)
+    assert (answer.status_code, answer.json()["error_code"]) == (400, "ParseErrors")
+    assert said in answer.json()["message"]
+    assert rows(pipeline, "plain") == []
+
+
+def test_a_text_of_csv_may_be_long(pipeline: Pipeline, service: Serving) -> None:
+    text = "a" * 200_000
+    answer = requests.post(f"{service.address}/v0/pipelines/data/ingress/plain", data=f"1,{text}", timeout=60)
+    assert answer.status_code == 200
+    pipeline.wait_for_token(answer.json()["token"])
+    assert rows(pipeline, "plain") == [{"id": 1, "name": text}]
 
 
 def test_what_can_be_read_is_taken_but_of_an_array(pipeline: Pipeline, service: Serving) -> None:

@@ -2,7 +2,9 @@
 
 import subprocess
 from collections.abc import Callable
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -42,6 +44,17 @@ def test_where_there_is_a_token_each_request_needs_it(own_service: Callable[...,
         assert (answer.status_code, answer.json()["error_code"]) == (401, "Unauthorized")
     service = own_service(environment={"RECONCILE_API_TOKEN": "secret"})
     assert Pipeline.all(FelderaClient(service.address, api_key="secret")) == []
+
+
+def test_a_request_says_that_it_is_not_too_long(service: Serving) -> None:
+    address = f"{service.address}/v0/validate_program"
+    answer = requests.post(address, data=iter([b"{}"]), timeout=60)
+    assert (answer.status_code, answer.json()["error_code"]) == (411, "LengthRequired")
+    host = urlsplit(service.address)
+    connection = HTTPConnection(host.hostname or "", host.port, timeout=60)
+    connection.request("POST", "/v0/validate_program", headers={"Content-Length": str(256 * 1024 * 1024 + 1)})
+    assert connection.getresponse().status == 413
+    connection.close()
 
 
 def test_programs_and_own_pages_are_answered(service: Serving) -> None:
