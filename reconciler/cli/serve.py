@@ -14,7 +14,7 @@ from reconciler.cli.output import note, say
 from reconciler.environment.target import Target
 from reconciler.rest.serving import LOOPBACK, WantedHttp, listener_at, serve_http
 from reconciler.server.background import start_in_background
-from reconciler.server.listening import Http, Server, Taken, Wanted, only_server, stop_server
+from reconciler.server.listening import Http, Processes, Server, Taken, Wanted, only_server, stop_server
 from reconciler.server.places import Place, place_of
 from reconciler.service.engines import shared_spark
 
@@ -128,7 +128,7 @@ def _serve(place: Place, wanted: Wanted, http: Http | None, ready: Callable[[str
         return carry_out(arguments) if arguments[:1] == [WORK] else run_alone(arguments)
 
     load_commands()
-    Server(place, wanted, run, note, ready, http=http).serve()
+    Server(place, wanted, Processes(run, http=http), note, ready).serve()
 
 
 def _in_background(place: Place, wanted: Wanted, http: Http | None, where: str) -> int:

@@ -38,7 +38,7 @@ from reconciler.diff.causes import (
 from reconciler.diff.connectors import compare_connectors
 from reconciler.diff.extent import ANY_ROW, OnlyColumns, flow, reshaped, union, unrepeatable
 from reconciler.diff.foreign import ForeignChange, unknown_change
-from reconciler.diff.functions import ChangedCalls, changed_calls, compare_functions
+from reconciler.diff.functions import changed_calls, compare_functions
 from reconciler.diff.metadata import compare_metadata
 from reconciler.diff.model import Action, ConnectorChange, Diff, Fate, FunctionChange, RelationChange
 from reconciler.diff.moves import Renames, resolve_moves
@@ -47,6 +47,7 @@ from reconciler.diff.recorded import Told
 from reconciler.diff.safeguards import safeguards_loosened
 from reconciler.diff.tables import clearing_causes, judge_rows, table_causes, table_extent
 from reconciler.diff.views import (
+    Surroundings,
     has_the_same_text,
     may_be_respelled,
     own_causes,
@@ -150,7 +151,7 @@ def _compare_relations(
 ) -> Found:
     before, after = applied.program, desired.program
     calls = changed_calls(applied, desired, functions)
-    settings = settings_cause(before.settings, after.settings)
+    surroundings = Surroundings(before, after, renames, calls, settings_cause(before.settings, after.settings))
     found = Found()
     for key, relation in after.foreign.items():
         known = before.foreign.get(key)
@@ -168,7 +169,7 @@ def _compare_relations(
         if key in after.tables:
             _compare_table(key, before, after, renames, found)
         else:
-            _compare_view(key, before, after, renames, calls, settings, found)
+            _compare_view(key, surroundings, found)
     return found
 
 
@@ -191,15 +192,8 @@ def _compare_table(key: str, before: Program, after: Program, renames: Renames, 
         found.clearing[key] = clearing_causes(causes, table, after.evolution_of(key))
 
 
-def _compare_view(
-    key: str,
-    before: Program,
-    after: Program,
-    renames: Renames,
-    calls: ChangedCalls,
-    settings: SettingsChanged | None,
-    found: Found,
-) -> None:
+def _compare_view(key: str, surroundings: Surroundings, found: Found) -> None:
+    before, after, renames = surroundings.applied, surroundings.desired, surroundings.renames
     view = after.views[key]
     old = before.views.get(renames.applied_key(key))
     if old is None:
@@ -211,7 +205,7 @@ def _compare_view(
     ):
         found.respelled.add(key)
     old = under_desired_names(old, renames, after)
-    own = own_causes(old, view, before, after, renames, calls, settings)
+    own = own_causes(old, view, surroundings)
     spelling = max(before.spelling, after.spelling)
     upstream = {name: found.extents[name] for read in view.reads if (name := fold(read.relation)) in found.extents}
     reader = ChangedReader(

@@ -6,7 +6,7 @@ output columns, these (`sql.query_difference`). A query that merely follows a de
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from reconciler.base.declarations import Settings
 from reconciler.base.names import fold, is_version, without_version
@@ -37,17 +37,21 @@ from reconciler.sql.canonicalise import canonical_text
 from reconciler.sql.spelling import Spelling
 
 
-def own_causes(
-    applied: View,
-    desired: View,
-    before: Program,
-    after: Program,
-    renames: Renames,
-    calls: ChangedCalls,
-    settings: SettingsChanged | None,
-) -> tuple[ViewCause, ...]:
-    """Every way in which the view differs by itself. `applied` is under desired names (`under_desired_names`); `calls`
-    knows which functions changed; `settings` is what `settings_cause` gives of both programs."""
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What both sides of a view stand in: their programs, what was renamed between these, which functions changed, and what
+    `settings_cause` gives of them."""
+
+    applied: Program
+    desired: Program
+    renames: Renames
+    calls: ChangedCalls
+    settings: SettingsChanged | None
+
+
+def own_causes(applied: View, desired: View, surroundings: Surroundings) -> tuple[ViewCause, ...]:
+    """Every way in which the view differs by itself. `applied` is under desired names (`under_desired_names`)."""
+    before, after, renames = surroundings.applied, surroundings.desired, surroundings.renames
     causes: list[ViewCause] = []
     if fold(applied.name) != fold(desired.name):
         causes.append(RelationRenamed(applied.name, desired.name))
@@ -71,9 +75,9 @@ def own_causes(
         causes.append(KindChanged(applied.kind, desired.kind))
     elif applied.is_stored is not desired.is_stored and unrepeatable(desired.lineage) != NOTHING:
         causes.append(StorageChanged(desired.is_stored))
-    if settings is not None:
-        causes.append(settings)
-    paths = [path for call in desired.calls if (path := _changed_call(call, applied, calls)) is not None]
+    if surroundings.settings is not None:
+        causes.append(surroundings.settings)
+    paths = [path for call in desired.calls if (path := _changed_call(call, applied, surroundings.calls)) is not None]
     causes += [
         FunctionChanged(
             path.names[0],

@@ -20,7 +20,7 @@ what stands elsewhere than before has changed.
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 
 from reconciler.base.boundaries import BEFORE, EFFECTED, INTENDED
 from reconciler.base.errors import EngineError, IngestFailed, RegistryError
@@ -35,9 +35,7 @@ from reconciler.engine.protocol import (
     DeadLetters,
     FailedCalls,
     Ingestion,
-    Source,
     Statement,
-    StoredSource,
     TableTarget,
     Transaction,
     Written,
@@ -47,6 +45,7 @@ from reconciler.environment.locations import with_absolute_location, with_root
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.apply_effects import remove, staging_folder
+from reconciler.materialize.commit_origins import short_range, versions_read
 from reconciler.materialize.late_letters import add_letters
 from reconciler.materialize.late_rows import as_stored, greatest_after, greatest_of_table
 from reconciler.materialize.stream_steps import Places, go_on
@@ -71,7 +70,6 @@ from reconciler.registry.placements import ForeignStep, KeysSeen, Placement, for
 from reconciler.state.folders import dead_letters_location
 
 DEFAULT_MAX_REJECTED = 100
-_LONGEST_LIST = 4
 
 
 Doing: TypeAlias = Callable[[int, str, int, int], None]
@@ -208,7 +206,7 @@ class StepEffects:
             settings=self._program.settings.spark,
             functions=functions_for(self._program, called_functions(work.sql, self._program.functions), work.relations),
             transaction=statement_transaction(self._intent.step),
-            commit={**self._said, "inputs": _versions(sources)},
+            commit={**self._said, "inputs": versions_read(sources)},
             first_on_time=self._first_on_time(work.table),
         )
         name = self._program.tables[work.table].name
@@ -306,7 +304,7 @@ class StepEffects:
             staging,
             table_version(location),
             view_transaction(self._intent.step),
-            commit={**self._said, "inputs": _versions(build.sources)},
+            commit={**self._said, "inputs": versions_read(build.sources)},
         )
         self.seconds["publish"] += self._clock() - started
         self._boundary(f"view:{EFFECTED}")
@@ -357,7 +355,7 @@ class StepEffects:
                 remove(self._engine, done.output.staging)
             return
         started = self._clock()
-        transaction, commit = view_transaction(step), {**self._said, "inputs": _versions(done.output.sources)}
+        transaction, commit = view_transaction(step), {**self._said, "inputs": versions_read(done.output.sources)}
         version = publish_added(location, done.folder, transaction, commit)
         self._added.setdefault(key, []).append((placement.version, version))
         found = self._compacted(placement, version, transaction)
@@ -381,21 +379,3 @@ class StepEffects:
             table_defaults(table, self._program.settings),
             table.declaration.append_only,
         )
-
-
-def short_range(value: Any) -> Any:
-    """A connector's range as a commit tells it: a long list by its first and last item and how many it has."""
-    match value:
-        case Mapping():
-            return {key: short_range(part) for key, part in value.items()}
-        case list() | tuple() if len(value) > _LONGEST_LIST:
-            return {"count": len(value), "first": short_range(value[0]), "last": short_range(value[-1])}
-        case list() | tuple():
-            return [short_range(part) for part in value]
-        case _:
-            return value
-
-
-def _versions(sources: tuple[Source, ...]) -> dict[str, int]:
-    """The relations that were read and their Delta versions."""
-    return {source.name: source.version for source in sources if isinstance(source, StoredSource)}

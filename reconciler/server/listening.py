@@ -111,30 +111,30 @@ def stop_server(place: Place) -> str | None:
     return str(answer.get("stopped", "?"))
 
 
-class Server:
-    """See the module. `run` runs a command; `tell` hears what becomes of the server, `ready` that Spark is there, or why
-    not; `spark` is what Spark's process does, `http` the service over HTTP."""
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """What the processes of a server do: `run` runs a command, `spark` is what Spark's does, `http` the service over
+    HTTP."""
 
-    def __init__(
-        self,
-        place: Place,
-        wanted: Wanted,
-        run: Run,
-        tell: Tell,
-        ready: Tell,
-        spark: SparkWork = work_of_spark,
-        http: Http | None = None,
-    ) -> None:
+    run: Run
+    spark: SparkWork = work_of_spark
+    http: Http | None = None
+
+
+class Server:
+    """See the module. `tell` hears what becomes of the server, `ready` that Spark is there, or why not."""
+
+    def __init__(self, place: Place, wanted: Wanted, processes: Processes, tell: Tell, ready: Tell) -> None:
         self._place, self._wanted = place, wanted
-        self._tell, self._ready, self._work_of_spark = tell, ready, spark
+        self._tell, self._ready, self._work_of_spark = tell, ready, processes.spark
         sources = newest_source()
-        self._served = Served(place, os.getpid(), run, tell, lambda: newest_source() == sources)
+        self._served = Served(place, os.getpid(), processes.run, tell, lambda: newest_source() == sources)
         self._guards: set[int] = set()
         self._spark: int | None = None
         self._spark_began = 0.0
         self._again = _AGAIN_SECONDS
         self._told: int | None = None
-        self._http = http
+        self._http = processes.http
         self._http_process: int | None = None
         self._http_began = -_AGAIN_SECONDS
         self._stops = 0

@@ -11,7 +11,7 @@ from pathlib import Path
 from reconciler.environment.target import open_target
 from reconciler.rest.serving import WantedHttp, listener_at, serve_http
 from reconciler.rest.work import carry_out
-from reconciler.server.listening import Http, Server, Wanted, only_server
+from reconciler.server.listening import Http, Processes, Server, Wanted, only_server
 from reconciler.server.places import place_of
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
@@ -39,7 +39,7 @@ def main(root: str, _: str, form: str = "nested", tokens: str = "") -> None:
     with only_server(place):
         print(wanted.address(listener), flush=True)
         ignore = lambda message: None  # noqa: E731
-        Server(place, Wanted({}, False, None), run, ignore, ignore, no_spark, http).serve()
+        Server(place, Wanted({}, False, None), Processes(run, no_spark, http), ignore, ignore).serve()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.base.errors import ReconcileError
-from reconciler.server.listening import Server, Wanted, only_server
+from reconciler.server.listening import Processes, Server, Wanted, only_server
 from reconciler.server.messages import receive, send
 from reconciler.server.places import place_of
 
@@ -98,7 +98,7 @@ def main(root: str, _: str, idle: str | None = None) -> None:
     work: Any = failing_spark if is_failing else no_spark
     try:
         with only_server(place_of(Path(root))):
-            Server(place_of(Path(root)), wanted, run, tell, lambda why: tell(f"ready {why}"), work).serve()
+            Server(place_of(Path(root)), wanted, Processes(run, work), tell, lambda why: tell(f"ready {why}")).serve()
     except ReconcileError as error:
         tell(f"{error.code}: {error.message}")
         sys.exit(1)

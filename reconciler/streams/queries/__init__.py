@@ -34,6 +34,17 @@ class Moment:
     after: str = NO_WATERMARK
 
 
+@dataclass(frozen=True, slots=True)
+class StepInput:
+    """What a step reads: the rows of its one input that came, by which name it finds what is remembered (None: nothing is),
+    and which step it is. `is_folded`: the rows that came have been put together by the step's `fold`."""
+
+    source: Input
+    state: str | None
+    moment: Moment
+    is_folded: bool = False
+
+
 class Holds(Enum):
     """What is remembered of a key of which several steps wrote rows: `LATEST`, the rows of the latest step. `ALL`, all rows,
     none of which ever changes. `GREATEST`, one row, with the greatest value of each column: a step writes what it knows by

@@ -13,7 +13,7 @@ The state has of each key the most recent rows, one less than the window (but on
 """
 
 from reconciler.streams.model import Accumulation, AggregateOverWindow, Count, CountTrigger
-from reconciler.streams.queries import Input, Memory, Moment, StreamQueries
+from reconciler.streams.queries import Input, Memory, Moment, StepInput, StreamQueries
 from reconciler.streams.queries.parts import (
     EVENT_TIME,
     after,
@@ -29,7 +29,7 @@ from reconciler.streams.queries.parts import (
     relation_alias,
     written,
 )
-from reconciler.streams.queries.rows_by_key import COUNT, KNOWN, LAST, TOTAL, counted_rows
+from reconciler.streams.queries.rows_by_key import COUNT, KNOWN, LAST, TOTAL, Columns, counted_rows
 
 _FIRING = "`__firing`"
 
@@ -44,7 +44,9 @@ def count_window_queries(
     every = transformation.trigger.rows
     discarding = transformation.accumulation is Accumulation.DISCARDING
     size = min(window.rows, every) if discarding else window.rows
-    parts = counted_rows(source, transformation.input, keys, columns, columns, columns, state, moment, expiry)
+    parts = counted_rows(
+        StepInput(source, state, moment), transformation.input, keys, Columns(columns, columns, columns), expiry
+    )
     first = f"GREATEST({least_multiple(COUNT, every)}, {greatest_multiple(KNOWN, every)} + {every})"
     last = f"LEAST({TOTAL}, {COUNT} + {size - 1})"
     numbers = f"CASE WHEN {first} <= {last} THEN sequence({first}, {last}, CAST({every} AS BIGINT)) ELSE array() END"

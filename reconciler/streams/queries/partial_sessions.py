@@ -10,7 +10,7 @@ The rows that came can be folded into such sessions, too, before a step reads th
 """
 
 from reconciler.streams.model import AggregateOverWindow, Session, WindowClose
-from reconciler.streams.queries import FOLDED, Input, LateQueries, Memory, Moment, StreamQueries
+from reconciler.streams.queries import FOLDED, LateQueries, Memory, StepInput, StreamQueries
 from reconciler.streams.queries.parts import (
     EVENT_TIME,
     LateRows,
@@ -33,14 +33,12 @@ def partial_session_queries(
     transformation: AggregateOverWindow,
     window: Session,
     forms: Forms,
-    source: Input,
-    state: str | None,
-    moment: Moment,
-    is_folded: bool,
+    read: StepInput,
 ) -> StreamQueries:
     """The queries of a step. With no state, what is given is that of all rows at once."""
-    step = _PartialStep(transformation, window, source, moment, forms, state, is_folded)
-    output = session_queries(transformation, window, source, None, moment).output if state is None else step.output()
+    step = _PartialStep(transformation, window, forms, read)
+    whole = session_queries(transformation, window, read.source, None, read.moment)
+    output = whole.output if read.state is None else step.output()
     return StreamQueries(output, step.state(), step.late(), EVENT_TIME, step.memory(), step.fold())
 
 
@@ -51,14 +49,11 @@ class _PartialStep(SessionStep):
         self,
         given: AggregateOverWindow,
         window: Session,
-        source: Input,
-        moment: Moment,
         forms: Forms,
-        state: str | None,
-        is_folded: bool,
+        read: StepInput,
     ) -> None:
-        super().__init__(given, window, source, None, moment)
-        self.forms, self.remembered, self.is_folded = forms, state, is_folded
+        super().__init__(given, window, read.source, None, read.moment)
+        self.forms, self.remembered, self.is_folded = forms, read.state, read.is_folded
         self.kept = kept_values(forms)
         self.values = [column for column, _ in self.kept]
 

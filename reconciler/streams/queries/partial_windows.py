@@ -9,8 +9,10 @@ of them came before its end, and `__value_<name>` for each aggregate (of an aver
 Where no trigger counts, the rows that came can be folded into such windows, too, before a step reads them.
 """
 
+from dataclasses import replace
+
 from reconciler.streams.model import AfterWatermark, AggregateOverWindow, CountTrigger, Hopping, Tumbling, WindowClose
-from reconciler.streams.queries import FOLDED, Input, Memory, Moment, StreamQueries
+from reconciler.streams.queries import FOLDED, Memory, StepInput, StreamQueries
 from reconciler.streams.queries.firings import FIRING, ORDINAL, own_numbers
 from reconciler.streams.queries.parts import (
     EVENT_TIME,
@@ -47,16 +49,13 @@ def partial_window_queries(
     transformation: AggregateOverWindow,
     window: Tumbling | Hopping,
     forms: Forms,
-    source: Input,
-    state: str | None,
-    moment: Moment,
-    is_folded: bool,
+    read: StepInput,
 ) -> StreamQueries:
     """The queries of a step. With no state, what is given is that of all rows at once."""
     counts = transformation.trigger not in (AfterWatermark(), WindowClose())
-    step = _PartialStep(transformation, window, source, moment, forms, state, is_folded and not counts)
-    whole = time_window_queries(transformation, window, source, None, moment)
-    output = whole.output if state is None else step.output()
+    step = _PartialStep(transformation, window, forms, replace(read, is_folded=read.is_folded and not counts))
+    whole = time_window_queries(transformation, window, read.source, None, read.moment)
+    output = whole.output if read.state is None else step.output()
     return StreamQueries(output, step.state(), whole.late, EVENT_TIME, step.memory(), None if counts else step.fold())
 
 
@@ -67,14 +66,11 @@ class _PartialStep(WindowStep):
         self,
         given: AggregateOverWindow,
         window: Tumbling | Hopping,
-        source: Input,
-        moment: Moment,
         forms: Forms,
-        state: str | None,
-        is_folded: bool,
+        read: StepInput,
     ) -> None:
-        super().__init__(given, window, source, None, moment)
-        self.forms, self.remembered, self.is_folded = forms, state, is_folded
+        super().__init__(given, window, read.source, None, read.moment)
+        self.forms, self.remembered, self.is_folded = forms, read.state, read.is_folded
         self.kept = kept_values(forms)
         self.values = [column for column, _ in self.kept]
 

@@ -11,7 +11,7 @@ microseconds.
 """
 
 from reconciler.streams.model import Previous
-from reconciler.streams.queries import Input, Memory, Moment, StreamQueries
+from reconciler.streams.queries import Input, Memory, Moment, StepInput, StreamQueries
 from reconciler.streams.queries.parts import (
     NEW,
     after,
@@ -25,7 +25,7 @@ from reconciler.streams.queries.parts import (
     quoted,
     written,
 )
-from reconciler.streams.queries.rows_by_key import COUNT, LAST, TOTAL, counted_rows
+from reconciler.streams.queries.rows_by_key import COUNT, LAST, TOTAL, Columns, counted_rows
 
 
 def previous_queries(transformation: Previous, source: Input, state: str | None, moment: Moment) -> StreamQueries:
@@ -37,9 +37,8 @@ def previous_queries(transformation: Previous, source: Input, state: str | None,
 
     def counted(columns: list[str]) -> list[tuple[str, str]]:
         known = [one if one in keys else f"NULL AS {one}" for one in columns]
-        names = [*columns, *values.values()]
-        came, remembered = [*columns, *taken], [*known, *values.values()]
-        return counted_rows(source, transformation.input, keys, names, came, remembered, state, moment, expiry)
+        counted = Columns([*columns, *values.values()], [*columns, *taken], [*known, *values.values()])
+        return counted_rows(StepInput(source, state, moment), transformation.input, keys, counted, expiry)
 
     window = f"{partition(keys)} ORDER BY {COUNT}"
     before = [f"LAG({value}, {offset}) OVER ({window}) AS {quoted(name)}" for name, value in values.items()]

@@ -5,8 +5,9 @@ in microseconds. What comes is counted on from there.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from reconciler.streams.queries import Input, Moment
+from reconciler.streams.queries import StepInput
 from reconciler.streams.queries.parts import (
     NEW,
     TIME,
@@ -26,27 +27,36 @@ TOTAL = "`__total`"
 LAST = "`__last`"
 
 
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Columns of rows that are counted off: `names` once they are together; `came` gives them of the rows that came,
+    `remembered` of those in the state."""
+
+    names: Sequence[str]
+    came: Sequence[str]
+    remembered: Sequence[str]
+
+
 def counted_rows(
-    source: Input,
+    read: StepInput,
     relation: str,
     keys: Sequence[str],
-    names: Sequence[str],
-    came: Sequence[str],
-    known: Sequence[str],
-    state: str | None,
-    moment: Moment,
+    columns: Columns,
     expiry: int,
 ) -> list[tuple[str, str]]:
-    """The parts of a query of which the last, `__counted`, has the remembered rows and those that came in time: the columns
-    `names` (`came` gives them of what came, `known` of the state), whether they are new, their count, that of the last
+    """The parts of a query of which the last, `__counted`, has the remembered rows and those that came in time: their
+    columns, whether they are new, their count, that of the last
     remembered row of their key (0: none) and of its last row, and the last event time of the key. Expressions may call the
     input by the name of the relation."""
+    source, moment, names = read.source, read.moment, columns.names
     added = (
-        f"SELECT {listed(came)}, TRUE AS {NEW}, {micros(source)} AS {TIME}, "
+        f"SELECT {listed(columns.came)}, TRUE AS {NEW}, {micros(source)} AS {TIME}, "
         f"ROW_NUMBER() OVER ({partition(keys)} ORDER BY {listed([micros(source), *order_of(source)])}) AS {COUNT}\n"
         f"FROM {quoted(source.name)} AS {relation_alias(relation)}\nWHERE {within(micros(source), moment, expiry)}"
     )
-    remembered = state and (f"SELECT {listed(known)}, FALSE AS {NEW}, {LAST} AS {TIME}, {COUNT}\nFROM {quoted(state)}")
+    remembered = read.state and (
+        f"SELECT {listed(columns.remembered)}, FALSE AS {NEW}, {LAST} AS {TIME}, {COUNT}\nFROM {quoted(read.state)}"
+    )
     window = partition(keys)
     counts = [
         f"COALESCE(MAX(CASE WHEN NOT {NEW} THEN {COUNT} END) OVER ({window}), 0) AS {KNOWN}",

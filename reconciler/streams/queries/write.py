@@ -23,7 +23,7 @@ from reconciler.streams.model import (
     Tumbling,
     WindowClose,
 )
-from reconciler.streams.queries import Input, Moment, StreamQueries
+from reconciler.streams.queries import Input, Moment, StepInput, StreamQueries
 from reconciler.streams.queries.caching_join import join_queries
 from reconciler.streams.queries.count_windows import count_window_queries
 from reconciler.streams.queries.custom import custom_queries
@@ -61,13 +61,13 @@ def _queries(
             forms = _partial_forms(transformation, inputs[0])
             if forms is None:
                 return time_window_queries(transformation, window, inputs[0], state, moment)
-            return partial_window_queries(transformation, window, forms, inputs[0], state, moment, is_folded)
+            return partial_window_queries(transformation, window, forms, StepInput(inputs[0], state, moment, is_folded))
         case AggregateOverWindow(window=Session() as window):
             forms = _partial_forms(transformation, inputs[0])
             counts = transformation.trigger not in (AfterWatermark(), WindowClose())
             if forms is None or counts:
                 return session_queries(transformation, window, inputs[0], state, moment)
-            return partial_session_queries(transformation, window, forms, inputs[0], state, moment, is_folded)
+            return partial_session_queries(transformation, window, forms, StepInput(inputs[0], state, moment, is_folded))
         case AggregateOverWindow(window=Count() as window):
             return count_window_queries(transformation, window, inputs[0], state, moment)
         case OuterCachingJoin():
