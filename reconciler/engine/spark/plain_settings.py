@@ -9,7 +9,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from reconciler.engine.spark.starting_settings import LOG_STORES
+from reconciler.engine.spark.starting_settings import LOG_STORES, TYPES_FRAMEWORK
 from reconciler.project.manifest.known_spark_settings import is_neutral
 
 _DECIDING: Final = ("spark.sql.", "spark.databricks.", "spark.delta.", "spark.hadoop.")
@@ -42,6 +42,7 @@ _STARTED_WITH: Final = {
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    TYPES_FRAMEWORK: "false",
     "spark.sql.variant.writeShredding.enabled": "false",
 }
 _FILE_SYSTEMS: Final = "spark.hadoop.fs."

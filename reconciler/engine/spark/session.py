@@ -55,6 +55,7 @@ with warnings.catch_warnings():
     from pyspark.sql import SparkSession
 
     from reconciler.engine.spark.failures import JVM_GONE
+    from reconciler.engine.spark.java_names import know_names
 
 # pyspark logs each refused query with Java's stack to stderr; the same error arrives as an exception.
 logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
@@ -126,6 +127,7 @@ def _share(offer: sharing.Offer, java: Java, configuration: Mapping[str, str]) -
         launch: Any = launch_gateway
         gateway = launch()
         jvm = gateway.jvm
+        know_names(jvm)
         theirs = jvm.SparkSession.getDefaultSession().get()
         context: Any = SparkContext
         made = context(
@@ -299,11 +301,13 @@ def _gateway(conf: SparkConf) -> Any:
     with _java_output() as output:
         try:
             launch: Any = launch_gateway
-            return launch(conf, {"stdout": output, "stderr": subprocess.STDOUT})
+            gateway = launch(conf, {"stdout": output, "stderr": subprocess.STDOUT})
         except PySparkRuntimeError as error:
             raise EngineError(
                 "X702", f"Spark did not start: {_last_lines(output)}", "see docs/errors/execution.md"
             ) from error
+    know_names(gateway.jvm)
+    return gateway
 
 
 def _java_output() -> IO[bytes]:

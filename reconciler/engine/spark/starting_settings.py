@@ -28,6 +28,7 @@ _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _EXTENSIONS = "spark.sql.extensions"
 MASTER = "spark.master"
 _PAGE = "spark.ui.enabled"
+TYPES_FRAMEWORK = "spark.sql.types.framework.enabled"
 DEFAULT_MASTER = "local[*]"
 _MOST_SMALL_PARTITIONS = 8
 LOCAL_LOG_STORE_SETTING = "spark.delta.logStore.file.impl"
@@ -112,6 +113,9 @@ def _defaults(master: str, given: Mapping[str, str]) -> dict[str, str]:
         # Spark would store the parts of VARIANTs as columns of their own, and make one type of the numbers in each: of 1 and
         # 1.5 it makes decimals, and that is what is read.
         "spark.sql.variant.writeShredding.enabled": "false",
+        # As it is by default. Not set, Spark asks the process's environment for it with each row that it aggregates without
+        # compiled code.
+        TYPES_FRAMEWORK: "false",
         # A step of a few relations has more than the 100 compiled queries that Spark would keep: the next one compiles them
         # all again. Many more would only fill memory: Delta asks for each table version in a query of its own.
         "spark.sql.codegen.cache.maxEntries": "400",
