@@ -125,7 +125,9 @@ def _serve(place: Place, wanted: Wanted, http: Http | None, ready: Callable[[str
     from reconciler.rest.work import WORK, carry_out
 
     def run(arguments: list[str]) -> int:
-        return carry_out(arguments) if arguments[:1] == [WORK] else run_alone(arguments)
+        # What `serve` was asked for (its --env, say) is nothing that the command was asked for.
+        with click.Context(click.Command("served")):
+            return carry_out(arguments) if arguments[:1] == [WORK] else run_alone(arguments)
 
     load_commands()
     Server(place, wanted, Processes(run, http=http), note, ready).serve()

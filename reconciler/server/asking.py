@@ -70,6 +70,8 @@ def ask(place: Place, folder: Path, arguments: Sequence[str], output: int, told:
         "folder": str(folder),
         "environment": dict(os.environ),
         "mask": _MASK,
+        "limits": {},
+        "priority": os.getpriority(os.PRIO_PROCESS, 0),
         "streams": [["utf-8", "strict"], ["utf-8", "surrogateescape"], ["utf-8", "backslashreplace"]],
     }
     try:

@@ -5,6 +5,7 @@ the command ends. Where no server answers, or one that has other code, the comma
 """
 
 import os
+import resource
 import signal
 import socket
 import struct
@@ -67,6 +68,10 @@ def is_of_this_user(connection: socket.socket) -> bool:
     return bool(user == os.getuid())
 
 
+def _is_ignored(number: int) -> bool:
+    return signal.getsignal(number) == signal.SIG_IGN
+
+
 def request(arguments: Sequence[str]) -> dict[str, Any]:
     """What a server has to know to run a command as it would run here."""
     return {
@@ -75,6 +80,10 @@ def request(arguments: Sequence[str]) -> dict[str, Any]:
         "folder": os.getcwd(),
         "environment": dict(os.environ),
         "mask": _mask(),
+        "limits": {
+            name: resource.getrlimit(getattr(resource, name)) for name in dir(resource) if name.startswith("RLIMIT_")
+        },
+        "priority": os.getpriority(os.PRIO_PROCESS, 0),
         "streams": [[stream.encoding, stream.errors] for stream in (sys.stdin, sys.stdout, sys.stderr)],
     }
 
@@ -112,8 +121,10 @@ def _followed(connection: socket.socket, arguments: Sequence[str]) -> int | None
         os.kill(os.getpid(), signal.SIGSTOP)
         hand_on(signal.SIGCONT, frame)
 
-    before = {number: signal.signal(number, hand_on) for number in _HANDED_ON}
-    before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, stop_both)
+    # What this process was started to ignore (`nohup`, a shell's `&`), the command ignores.
+    before = {number: signal.signal(number, hand_on) for number in _HANDED_ON if not _is_ignored(number)}
+    if not _is_ignored(signal.SIGTSTP):
+        before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, stop_both)
     try:
         end = receive(connection)
     except (OSError, ValueError):

@@ -13,16 +13,19 @@ terminal, and runs the command as ever. The guard
 
 import ctypes
 import os
+import resource
 import select
 import signal
 import socket
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TextIO, cast
 
+from reconciler.base.errors import EXIT_INTERRUPTED
 from reconciler.server.client import is_of_this_user, own_code
 from reconciler.server.messages import receive, receive_with_files, send
 from reconciler.server.places import Place
@@ -52,10 +55,13 @@ class Served:
 def guard(connection: socket.socket, served: Served) -> NoReturn:
     """Take a command from a connection and see it through. The process is a fork of the server, and ends here."""
     code = 1
-    with suppress(OSError, ValueError, KeyError):
-        _take(connection, served)
-        code = 0
-    os._exit(code)
+    try:
+        with suppress(OSError, ValueError, KeyError):
+            _take(connection, served)
+            code = 0
+    finally:
+        # What the server has on its stack, its sockets say, is not this process's to take down.
+        os._exit(code)
 
 
 def _take(connection: socket.socket, served: Served) -> None:
@@ -87,6 +93,8 @@ def _see_through(
     send(connection, {"accepted": True})
     ended, working = os.pipe()
     guard_id = os.getpid()
+    # Ctrl-C waits until the command has begun, which knows what to say.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     worker = os.fork()
     if worker == 0:
         _die_with(guard_id)
@@ -161,6 +169,9 @@ def _work(served: Served, guard_id: int, asked: Mapping[str, Any], arguments: li
     time.tzset()
     os.chdir(asked["folder"])
     os.umask(asked["mask"])
+    _limit(asked["limits"], asked["priority"])
+    # Where temporary files go is found anew: the server has found its own place for them.
+    tempfile.tempdir = None
     sys.argv[1:] = arguments
     (reading, read_errors), (writing, written_errors), (telling, told_errors) = asked["streams"]
     sys.stdin = _stream(0, "r", reading, read_errors)
@@ -189,15 +200,42 @@ def _work(served: Served, guard_id: int, asked: Mapping[str, Any], arguments: li
     ask_first(ask, served.tell, cancel)
     code = 1
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         code = served.run(arguments)
     except SystemExit as ending:
-        code = ending.code if isinstance(ending.code, int) else 1
+        code = _code(ending)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        code = EXIT_INTERRUPTED
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
     finally:
         with suppress(OSError, ValueError):
             sys.stdout.flush()
         with suppress(OSError, ValueError):
             sys.stderr.flush()
         os._exit(code)
+
+
+def _limit(limits: Mapping[str, tuple[int, int]], priority: int) -> None:
+    """Take the caller's limits, as far as they are no wider than the server's."""
+    for name, (soft, hard) in limits.items():
+        with suppress(OSError, ValueError):
+            resource.setrlimit(getattr(resource, name), (soft, hard))
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, priority)
+
+
+def _code(ending: SystemExit) -> int:
+    """The exit code that Python gives a process that ends so."""
+    match ending.code:
+        case None:
+            return 0
+        case int(code):
+            return code
+        case words:
+            print(words, file=sys.stderr)
+            return 1
 
 
 def _stream(file: int, mode: str, encoding: str, errors: str) -> TextIO:

@@ -30,8 +30,10 @@ def run(arguments: list[str]) -> int:
             print(sys.stdout.encoding, sys.stdin.errors, sys.stdout.isatty())
         case ["end", code]:
             return int(code)
+        case ["exit", "plainly"]:
+            sys.exit()
         case ["exit", code]:
-            sys.exit(int(code))
+            sys.exit(int(code) if code.isdigit() else code)
         case ["raise"]:
             raise ValueError("an error of the command")
         case ["die"]:

@@ -181,14 +181,37 @@ def _mask() -> int:
 
 
 @pytest.mark.parametrize(
-    ("words", "code"),
-    [(("end", "0"), 0), (("end", "2"), 2), (("exit", "3"), 3), (("raise",), 1), (("die",), -signal.SIGKILL)],
-    ids=["done", "pending", "exit", "error", "killed"],
+    ("words", "code", "told"),
+    [
+        (("end", "0"), 0, ""),
+        (("end", "2"), 2, ""),
+        (("exit", "3"), 3, ""),
+        (("exit", "plainly"), 0, ""),
+        (("exit", "because"), 1, "because"),
+        (("raise",), 1, "ValueError: an error of the command"),
+        (("die",), -signal.SIGKILL, ""),
+    ],
+    ids=["done", "pending", "exit", "plainly", "words", "error", "killed"],
 )
-def test_a_command_ends_as_it_would(server: _Running, words: tuple[str, ...], code: int) -> None:
-    assert server.command(*words).returncode == code
+def test_a_command_ends_as_it_would(server: _Running, words: tuple[str, ...], code: int, told: str) -> None:
+    done = server.command(*words)
+    assert (done.returncode, done.stderr.rpartition("\n")[0].rpartition("\n")[2]) == (code, told)
     # Its guard let go of what there is of it in Spark.
     assert server.logged(3) == ["guard", "close", "gone"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGQUIT])
+def test_a_signal_that_its_caller_ignores_does_not_reach_a_command(server: _Running, number: int) -> None:
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        command, worker = server.waiting("one")
+    finally:
+        signal.signal(number, before)
+    command.send_signal(number)
+    time.sleep(0.5)
+    assert (command.poll(), _is_there(worker)) == (None, True)
+    command.kill()
+    command.wait()
 
 
 def test_signals_are_handed_on(server: _Running) -> None:
