@@ -13,6 +13,7 @@ from reconciler.base.secrets.known_values import forget_secrets
 from reconciler.engine.protocol import Engine
 from tests.cells import listed
 from tests.few_rows import FEW_ROWS
+from tests.served import BOTH_WAYS, Servers, both_ways
 
 if TYPE_CHECKING:
     from tests.kafka.broker import Broker
@@ -38,7 +39,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     named, met = listed(), Counter[str]()
     for item in items:
-        for name in named.keys() & {item.nodeid, item.nodeid.partition("[")[0]}:
+        # What runs both ways says for itself whether it is in every run.
+        names = {item.nodeid, item.nodeid.partition("[")[0]} if not _runs_both_ways(item) else set()
+        for name in named.keys() & names:
             if not named[name] or met[name] % named[name]:
                 item.add_marker(pytest.mark.slow)
             met[name] += 1
@@ -48,6 +51,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         raise pytest.UsageError(f"slow_suite.txt names what is no test: {', '.join(sorted(named.keys() - met.keys()))}")
     long = {item.path for item in items if item.get_closest_marker("spark") and not item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in long)
+
+
+def _runs_both_ways(item: pytest.Item) -> bool:
+    parameters = getattr(item, "callspec", None)
+    return parameters is not None and parameters.params.get("ways") == BOTH_WAYS
 
 
 def pytest_collection_finish() -> None:
@@ -62,6 +70,34 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A cache for this run, so that the user's own is neither believed nor filled."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RECONCILE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A transcript with the mark `both_ways` runs once more, with its commands through a server as well: those that the mark
+    names in every run, the others in the slow suite. In a file with the mark those are transcripts that have `capsys`."""
+    mark = metafunc.definition.get_closest_marker("both_ways")
+    is_transcript = mark in metafunc.definition.own_markers or "capsys" in metafunc.fixturenames
+    if mark is not None and is_transcript:
+        marks = () if metafunc.definition.name in mark.args else pytest.mark.slow
+        metafunc.parametrize("ways", ["alone", pytest.param(BOTH_WAYS, marks=marks)], indirect=True)
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    """Servers for all tests."""
+    servers = Servers(tmp_path_factory.mktemp("servers"))
+    yield servers
+    servers.close()
+
+
+@pytest.fixture(autouse=True)
+def ways(request: pytest.FixtureRequest) -> Iterator[None]:
+    """How `tests.served.run` runs commands."""
+    if getattr(request, "param", "alone") != BOTH_WAYS:
+        yield
+        return
+    with both_ways(request.getfixturevalue("servers")):
         yield
 
 

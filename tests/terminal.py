@@ -46,6 +46,14 @@ class Terminal:
                 raise AssertionError(f"the process has ended: {self.heard}") from None
         self._read = self.heard.index(text, self._read) + len(text)
 
+    def until_ended(self) -> None:
+        """Hear all that the process shows until it has ended."""
+        while True:
+            try:
+                self.heard += os.read(self._ours, 4096).decode("utf-8", "replace")
+            except OSError:
+                return
+
     def __enter__(self) -> Self:
         return self
 

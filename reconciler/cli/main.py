@@ -104,8 +104,8 @@ def cli() -> None:
     """
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """The console script. Exits the process."""
+def main(arguments: list[str] | None = None, engine: "Engine | None" = None) -> None:
+    """The console script. Exits the process. `engine` as in `run`: for a command that is run here."""
     words = sys.argv[1:] if arguments is None else arguments
     if is_served(words):
         from reconciler.server.client import run_served
@@ -117,7 +117,7 @@ def main(arguments: list[str] | None = None) -> None:
             served = error.exit_code
         if served is not None:
             os._exit(served)
-    code = run_alone(words)
+    code = run_alone(words, engine)
     if "pyspark" not in sys.modules:
         # Nothing is held that must be let go. Taking a large plan apart, object by object, would take as long as a tenth of
         # making it.
@@ -128,13 +128,13 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code)
 
 
-def run_alone(arguments: list[str]) -> int:
+def run_alone(arguments: list[str], engine: "Engine | None" = None) -> int:
     """Run a command in a process that is there for nothing else, and return its exit code."""
     # A command lives shortly and makes many small values that live as long: looking for rubbish among them costs a tenth.
     gc.set_threshold(200_000, 20, 20)
     sys.excepthook = _show_traceback
     threading.excepthook = lambda raised: _show_traceback(raised.exc_type, raised.exc_value, raised.exc_traceback)
-    return run(arguments)
+    return run(arguments, engine)
 
 
 def run(arguments: list[str] | None = None, engine: "Engine | None" = None) -> int:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli.main import run
 from reconciler.engine.protocol import Engine
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
+from tests.served import run
 
 
 class CommandLine:

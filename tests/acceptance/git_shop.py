@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli.main import run
+from tests.served import run
 
 ONE = """\
 CREATE TABLE orders (id BIGINT, amount DECIMAL(10,2)) WITH ('materialized' = 'true');

@@ -7,9 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from reconciler.cli.main import run
-from reconciler.testing.recording import RecordingEngine
-from tests.engine.delta_writer import DeltaWriter
+from reconciler.cli.main import main
+from tests.served import recording_engine
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -34,4 +33,4 @@ def kill(root: Path, boundary: str, *words: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run(sys.argv[1:], RecordingEngine(DeltaWriter())))
+    main(engine=recording_engine())

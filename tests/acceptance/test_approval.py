@@ -8,6 +8,8 @@ import pytest
 
 from tests.acceptance.git_shop import CONNECTOR, ONE, TWO, Shop, applied_shop, make_pipeline, refused
 
+pytestmark = pytest.mark.both_ways
+
 
 @pytest.fixture
 def shop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:

@@ -9,6 +9,8 @@ import pytest
 from reconciler import __version__
 from tests.acceptance.git_shop import ONE, THREE, TWO, Shop, applied_shop, refused
 
+pytestmark = pytest.mark.both_ways
+
 
 @pytest.fixture
 def applied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:

@@ -17,6 +17,8 @@ from tests.engine.delta_writer import DeltaWriter
 from tests.shops.two_pipelines import GRADES, SALES, Pair, RefusingEngine, two_pipelines
 from tests.workspace.test_reading_pipelines import CENTS, views_built
 
+pytestmark = pytest.mark.both_ways
+
 READS = "  versions: {reads: true}\n"
 LESS = GRADES.replace("r.total >= l.least", "r.total > l.least")
 OLD = """\

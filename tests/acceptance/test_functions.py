@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.cli.main import run
 from reconciler.engine.protocol import Engine
+from tests.served import run
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.both_ways]
 
 FILES = {
     "reconcile.yaml": "environments: {dev: {warehouse: warehouse}}\n",

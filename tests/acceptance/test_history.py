@@ -11,6 +11,8 @@ import pytest
 from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import write_shop
 
+pytestmark = pytest.mark.both_ways
+
 PROGRAM = "CREATE TABLE t (id BIGINT);\nCREATE MATERIALIZED VIEW v AS SELECT id FROM t;\n"
 
 

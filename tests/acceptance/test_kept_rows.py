@@ -10,7 +10,7 @@ from reconciler.engine.protocol import Engine
 from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import stored_columns, stored_rows, write_shop
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.both_ways]
 
 TABLE = "CREATE TABLE orders (id BIGINT, customer STRING, price DECIMAL(10,2), at TIMESTAMP_NTZ);\n"
 OTHERS = """\

@@ -21,6 +21,8 @@ from tests.acceptance.versioned_shop import READS
 from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
 
+pytestmark = pytest.mark.both_ways
+
 
 @pytest.fixture(scope="module")
 def applied(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -19,6 +19,8 @@ from tests.acceptance.versioned_shop import READS
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.lineitem import wait_until
 
+pytestmark = pytest.mark.both_ways
+
 THIRD = program("MAX(price)")
 
 

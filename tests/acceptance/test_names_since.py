@@ -10,6 +10,8 @@ import pytest
 from reconciler import Project
 from tests.acceptance.versioned_shop import READS, VersionedShop, made_once
 
+pytestmark = pytest.mark.both_ways
+
 T, TRADED = "CREATE TABLE t (id BIGINT, net INT, gross INT);\n", "CREATE TABLE t (id BIGINT, gross INT, net INT);\n"
 U = "CREATE TABLE u (id BIGINT);\n"
 EVOLVE = READS + "  evolution: evolve\n"

@@ -10,6 +10,8 @@ import pytest
 
 from tests.acceptance.command_line import CommandLine
 
+pytestmark = pytest.mark.both_ways
+
 BEFORE = """\
 CREATE TABLE t (id BIGINT NOT NULL PRIMARY KEY);
 CREATE TABLE gone (id BIGINT);

@@ -12,6 +12,8 @@ from tests.acceptance.shop import stored_rows
 from tests.acceptance.test_versions_with_functions import bodies
 from tests.acceptance.versioned_shop import READS, VersionedShop, made_once
 
+pytestmark = pytest.mark.both_ways
+
 NO_CHANGES = "no changes"
 EVOLVE = READS + "  evolution: evolve\n"
 TABLE = EVOLVE + "  tables: {Orders: {version: v0}}\n"

@@ -12,6 +12,8 @@ from tests.acceptance.versioned_shop import VersionedShop, made_once
 from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
 
+pytestmark = pytest.mark.both_ways
+
 TABLE = "CREATE TABLE orders (id BIGINT, price INT);\n"
 VIEWS = [
     f"CREATE MATERIALIZED VIEW total AS\nSELECT {query} FROM orders;\n"

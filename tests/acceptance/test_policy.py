@@ -15,6 +15,8 @@ from tests.acceptance.git_shop import ONE, Shop
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 
+pytestmark = pytest.mark.both_ways
+
 WITHOUT_VIEW = ONE.splitlines()[0] + "\n"
 OTHER = "CREATE TABLE other (id BIGINT) WITH ('materialized' = 'true');\n"
 

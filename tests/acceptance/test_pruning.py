@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from reconciler.cli.main import run
 from reconciler.delta.opening import open_table
 from reconciler.engine.protocol import Engine
 from tests.acceptance.shop import write_shop
+from tests.served import run
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.both_ways]
 
 FIRST = """\
 CREATE TABLE orders (id BIGINT NOT NULL PRIMARY KEY, price INT);

@@ -11,10 +11,12 @@ import pytest
 
 from reconciler import Project
 from reconciler.base.errors import NotFound, ReconcileError
-from reconciler.cli.main import run
 from reconciler.engine.protocol import Engine
 from reconciler.service.pipeline import Pipeline
 from tests.acceptance.shop import write_shop
+from tests.served import run
+
+pytestmark = pytest.mark.both_ways
 
 FIRST = """\
 CREATE TABLE orders (id BIGINT, price INT);

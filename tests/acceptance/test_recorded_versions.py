@@ -16,6 +16,8 @@ from reconciler.versions.history import time_of
 from reconciler.versions.looking import compare_versions
 from tests.acceptance.versioned_shop import READS, VersionedShop
 
+pytestmark = pytest.mark.both_ways
+
 PROGRAM = """\
 CREATE TABLE orders (id BIGINT, price INT);
 CREATE FUNCTION f(x INT) RETURNS INT AS x + 1;

@@ -18,6 +18,8 @@ from tests.acceptance.test_versions_with_functions import OLD, bodies
 from tests.acceptance.versioned_shop import READS, VersionedShop, held_by_a_run, made_once
 from tests.engine.delta_writer import DeltaWriter
 
+pytestmark = pytest.mark.both_ways
+
 BOUNDARIES = ["refresh_view:before", "refresh_view:effected", "refresh:intended", "refresh:recorded", "refresh:told"]
 
 

@@ -25,6 +25,8 @@ from tests.acceptance.versioned_shop import VersionedShop, held_by_a_run
 from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
 
+pytestmark = pytest.mark.both_ways
+
 BASE = """\
 CREATE TABLE orders (id BIGINT, price INT);
 CREATE FUNCTION f(x INT) RETURNS INT AS x + 1;

@@ -15,7 +15,7 @@ from tests.acceptance.shop import stored_columns, stored_rows, write_shop
 from tests.acceptance.test_kept_rows import jobs
 from tests.cells import mostly_slow
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.both_ways]
 
 TABLE = "CREATE TABLE orders (id BIGINT, customer STRING, price DECIMAL(10,2));\n"
 BELOW = "CREATE MATERIALIZED VIEW customers AS SELECT COUNT(*) AS n, MAX(revenue) AS most FROM revenue;\n"

@@ -10,11 +10,11 @@ import pytest
 
 from reconciler import Project
 from reconciler.base.errors import ApprovalRequired
-from reconciler.cli.main import run
 from reconciler.diff.model import approval_diff
 from reconciler.engine.protocol import Engine
+from tests.served import run
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.both_ways("test_through_the_command_line")]
 
 PIPELINE = Path(__file__).parents[2] / "pipelines" / "student_grades"
 

@@ -23,6 +23,8 @@ from tests.acceptance.versioned_shop import READS, VersionedShop, once_at
 from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
 
+pytestmark = pytest.mark.both_ways
+
 BASE = """\
 CREATE TABLE orders (id BIGINT, price INT);
 CREATE TABLE apart (id BIGINT);

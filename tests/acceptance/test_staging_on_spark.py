@@ -11,7 +11,7 @@ from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import stored_columns, stored_rows, write_shop
 from tests.acceptance.test_kept_rows import jobs
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.both_ways]
 
 PROGRAM = """\
 CREATE TABLE orders (id BIGINT, customer STRING, price DECIMAL(10,2));

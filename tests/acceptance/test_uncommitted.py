@@ -13,6 +13,8 @@ from reconciler.environment.source import files_of
 from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import write_shop
 
+pytestmark = pytest.mark.both_ways
+
 PROGRAM = "CREATE TABLE t (id BIGINT);\nCREATE MATERIALIZED VIEW v AS SELECT id FROM t;\n"
 SECOND = PROGRAM.replace("SELECT id", "SELECT id + 1 AS id")
 THIRD = PROGRAM.replace("SELECT id", "SELECT id + 2 AS id")

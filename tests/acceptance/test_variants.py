@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.cli.main import run
 from reconciler.engine.protocol import Engine
+from tests.served import run
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.both_ways]
 
 YAML = """\
 apiVersion: reconciler/v1

@@ -7,12 +7,14 @@ import pytest
 
 from reconciler import Project
 from reconciler.base.errors import ReconcileError
-from reconciler.cli.main import run
 from reconciler.engine.protocol import Engine
 from reconciler.query.rows import ChangedRow
 from reconciler.service.pipeline import Pipeline
 from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import write_shop
+from tests.served import run
+
+pytestmark = pytest.mark.both_ways
 
 READS = "  versions: {reads: true}\n  evolution: evolve\n"
 FIRST = """\

@@ -11,6 +11,8 @@ from reconciler.testing.crashes import POINTS, Crash, crash_at
 from tests.acceptance.versioned_shop import READS, VersionedShop, made_once
 from tests.cells import mostly_slow
 
+pytestmark = pytest.mark.both_ways
+
 NO_CHANGES = "no changes"
 BOUNDARIES = [f"{kind}:{point}" for kind in ("bootstrap_view", "commit_snapshot") for point in POINTS]
 

@@ -9,7 +9,7 @@ from reconciler.engine.protocol import Engine
 from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import stored_rows, write_shop
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.both_ways]
 
 READS = "  versions: {reads: true}\n  functions: {tax: {deterministic: true}}\n"
 MAINTAIN = READS + "  views: {total: {versions: {v0: {maintain: true}}}}\n"

@@ -11,10 +11,11 @@ from pathlib import Path
 import click
 import pytest
 
-from reconciler.cli.main import cli, run
+from reconciler.cli.main import cli
 from reconciler.engine.protocol import Engine
 from tests.cells import mostly_slow
 from tests.docs.pages import Digests, blocks, commands, pages
+from tests.served import run
 
 ROOT = Path(__file__).parents[2]
 PAGES = pages(ROOT)
@@ -145,6 +146,7 @@ def typed(text: str, engine: Engine | None, folder: Path) -> tuple[int, str]:
 
 
 @pytest.mark.spark
+@pytest.mark.both_ways
 @pytest.mark.parametrize(
     "name",
     mostly_slow(["functions.md", "getting-started.md", "pipelines.md", "versions.md"], "getting-started.md"),
