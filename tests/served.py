@@ -225,6 +225,9 @@ _IDS = (
     (re.compile(r"\bv-[0-9a-f]{20}\b"), "FOLDER"),
     (re.compile(r'"follows":"sha256:[0-9a-f]{64}"'), "CHAIN"),
     (re.compile(r'"process":"\d+:\d+"'), "PROCESS"),
+    # Which small views are written without Spark depends on what an engine remembers of their last rows (`small_views`).
+    (re.compile(r'"without_spark":\[[^]]*\]'), "WITHOUT"),
+    (re.compile(r'"bytes":\d+'), "BYTES"),
     (re.compile(r'"seconds":[0-9.e-]+'), "SECONDS"),
 )
 
