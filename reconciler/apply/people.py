@@ -9,11 +9,13 @@ Two people of one name are taken for one. That asks for one more approval, and n
 """
 
 import re
+import shlex
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from reconciler.base.errors import ReconcileError
 from reconciler.base.printing import is_seen
 
 _BRACKETED: Final = re.compile(r"<([^<>]*)>|\(([^()]*)\)")
@@ -32,6 +34,17 @@ def names_of(text: str) -> frozenset[str]:
     plain = "".join(sign for sign in unicodedata.normalize("NFKC", text) if is_seen(sign) or sign.isspace())
     parts = [_BRACKETED.sub(" ", plain), *(one or other for one, other in _BRACKETED.findall(plain))]
     return frozenset(name for part in parts if (name := _evened_out(part)))
+
+
+def require_named(by: str, what: str, who: str) -> None:
+    """Raises ReconcileError (A582) where a text names nobody; `what` somebody records by it, and `who` he is."""
+    if names_of(by):
+        return
+    # ann@example.org counts as ann; @ann has nothing before the @, so it names nobody.
+    name = by.strip().lstrip("@")
+    is_handle = by.strip().startswith("@") and bool(names_of(name)) and "." not in name
+    hint = f"write the name without @: --by {shlex.quote(name)}" if is_handle else f"name the {who}: --by NAME"
+    raise ReconcileError("A582", f"{what} records who gives it, and {by!r} is not a name", hint)
 
 
 def people_of(texts: Iterable[str]) -> tuple[Person, ...]:

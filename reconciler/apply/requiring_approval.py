@@ -6,6 +6,7 @@ to agree to needs no approval; nor does `allow`; `reject` forbids. A first apply
 - a lock that matches, in a commit (of the environment's branch, if it names one): merging it was the approval;
 - an approval of this very digest recorded in the registry by `reconcile approve`, which is the only one for a rollback.
 An approval is of one digest: because the digest covers the plan that it follows, it can't serve twice.
+Whatever allows a plan, it waits while a rejection of its digest is open (A585, `decisions`).
 Policy (policy.yaml of the base branch) comes on top, whatever `bootstrap_policy` says, first applies included: a hazard that
 it denies stops the plan; one that asks for approvals needs that many, recorded by as many people, besides the above. There
 the authors of the change don't count (`authors`), and where git can't tell who they are, nobody does (A583); where no lock
@@ -17,9 +18,10 @@ A rollback brings what was applied before; the files have no part in it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, assert_never
+from typing import assert_never
 
 from reconciler.apply.authors import COMMIT_FIRST, authors_of_change, files_of_nobody
+from reconciler.apply.decisions import recorded_approvals, require_unrejected
 from reconciler.apply.people import names_of, people_of
 from reconciler.apply.wanted import Desired
 from reconciler.base.declarations import BootstrapPolicy
@@ -38,19 +40,20 @@ from reconciler.plan.policy import approvals_demanded, demanding, denied, descri
 from reconciler.plan.words import summarise
 from reconciler.project.manifest.verdicts import POLICY_FILE
 from reconciler.registry.model import Approval, Head
-from reconciler.registry.protocol import History
 
 
 def require_approval(
     target: Target, plan: Plan, measured: Sequence[Hazard] = (), files: Mapping[str, str] | None = None
 ) -> Approval:
     """The approval under which this plan may be applied. Raises PlanRejected (A502, A508), ApprovalRequired (A501, A509,
-    A580). `measured` are hazards of size, which are no part of the plan; `files` the pipeline's that it was made of (None:
-    as they stand)."""
+    A580, A585). `measured` are hazards of size, which are no part of the plan; `files` the pipeline's that it was made of
+    (None: as they stand)."""
     if plan.changes_nothing and not plan.judges_rows_that_go_back:
         return Approval("empty")
     judgements = (*plan.judgements, *judge(measured, plan.policies.policy, plan.pipeline))
     forbid_denied(plan, judgements)
+    if not plan.is_rejected:
+        require_unrejected(target, plan)
     approval = _bootstrap_approval(target, plan, files)
     _require_more(target, plan, judgements, approval, files)
     return approval
@@ -62,6 +65,7 @@ def approval_for(target: Target, plan: Plan, head: Head | None, found: Desired, 
     not what it asked for then. Raises as `require_approval` does."""
     staged, desired = head.staged if head is not None else None, found.snapshot
     if staged is not None and desired is not None and (staged.plan_digest, staged.record) == (plan.digest, desired.record):
+        require_unrejected(target, plan)
         if found.files is not None:
             require_vouched(target, plan, found.files)
         else:
@@ -240,12 +244,6 @@ def _how(plan: Plan, lock_is_there: bool) -> str:
     if lock_is_there:
         return "plan.lock matches this plan: have it reviewed and merged; or "
     return f"run `reconcile plan {plan.pipeline} --write-lock`, review and merge plan.lock; or "
-
-
-def recorded_approvals(target: Target, plan: Plan) -> tuple[Mapping[str, Any], ...]:
-    """The approvals of this digest in this environment that the registry holds, the first one first; none of nobody."""
-    rows = target.registry.history(History.APPROVALS, plan.pipeline, plan_digest=plan.digest, environment=plan.environment)
-    return tuple(row for row in rows if names_of(row["by"]))
 
 
 def read_lock_state(target: Target, plan: Plan) -> LockState:

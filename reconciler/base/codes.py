@@ -244,6 +244,7 @@ _APPROVAL_AND_APPLY: Final = {
     "A582": "an approval would not count",
     "A583": "git can't tell who made the change",
     "A584": "a pipeline belongs to another project",
+    "A585": "somebody rejected the plan",
     "A590": "a version would have columns of other types",
     "A591": "a function that a version calls is not available",
     "A592": "a table's rows would not outlive its pin",

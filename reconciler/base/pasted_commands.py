@@ -14,6 +14,7 @@ COMMANDS: Final = (
     "plan",
     "explain",
     "approve",
+    "reject",
     "apply",
     "promote",
     "unstage",

@@ -18,7 +18,10 @@ from reconciler.plan.words import summarise
 @target_options
 @click.option("--by", help="The approver. [the current user]")
 @click.option("--comment", default="", help="The reason, for the record.")
-def command(pipeline: str, digest: str, repo: str, environment: str | None, by: str | None, comment: str) -> int:
+@click.option("--override-rejection", "overrides", is_flag=True, help="Approve it although others rejected it.")
+def command(
+    pipeline: str, digest: str, repo: str, environment: str | None, by: str | None, comment: str, overrides: bool
+) -> int:
     """Record an approval of the plan with DIGEST (as `plan` shows it), for work without a pull request.
 
     The approval is for that plan only: if the files or the registry change, the plan has another digest.
@@ -26,7 +29,8 @@ def command(pipeline: str, digest: str, repo: str, environment: str | None, by: 
     Example: reconcile approve student_grades 3f9c2d1e8a77
     """
     target = target_of(repo, environment)
-    given = record_approval(target, pipeline, digest, getpass.getuser() if by is None else by, comment)
+    approver = getpass.getuser() if by is None else by
+    given = record_approval(target, pipeline, digest, approver, comment, overrides=overrides)
     plan = given.plan
     say(f"approved plan {short(plan.digest)} of {pipeline} in {plan.environment}: {summarise(plan)}")
     for told in given.notes:

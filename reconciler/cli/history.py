@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from reconciler.base.digest import canonical_json
+from reconciler.base.digest import canonical_json, short
 from reconciler.base.secrets.redaction import masked_within
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
 from reconciler.cli.output import end_unread, note, paint, say, say_painted, say_unchanged, show_json, show_table
@@ -13,6 +13,7 @@ from reconciler.connectors.catalogue import shown_settings
 from reconciler.environment.commits import short_commit
 from reconciler.project.manifest.spark_values import shown_program_settings
 from reconciler.sql.shown_definitions import without_connectors
+from reconciler.state.rejections import list_rejections
 from reconciler.versions.history import PastObject, PastProgram, list_applies, programs_at, time_of
 from reconciler.workspace.pipelines import require_known
 
@@ -24,10 +25,17 @@ _NOT_SHOWN = ("sql", "name")
 @target_options
 @format_option("text", "json")
 @click.option("--at", "at", metavar="TIME", help="Show the whole program of each pipeline as it was then (UTC, ISO 8601).")
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, metavar="N", help="The last N applies.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="The last N applies, and the last N rejections.",
+)
 def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form: str, at: str | None, limit: int) -> int:
-    """List the applies: when, by whom, from which commit, and what approved them. VERSION is the registry version, which
-    `rollback --pipeline` accepts.
+    """List the applies: when, by whom, from which commit, and what approved them; then the plans that somebody rejected.
+    VERSION is the registry version, which `rollback --pipeline` accepts.
 
     Needs no Java.
 
@@ -52,8 +60,12 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
         return 0
     found_applies = list_applies(target, chosen, limit + 1)
     applies, is_whole = found_applies[-limit:], len(found_applies) <= limit
+    found_rejections = list_rejections(target.registry, chosen, limit + 1)
+    rejections = found_rejections[-limit:]
+    is_whole = is_whole and len(found_rejections) <= limit
     if form == "json":
-        show_json({"form": "reconciler/history/v1", "applies": [asdict(one) for one in applies], "whole": is_whole})
+        listed = {name: [asdict(one) for one in rows] for name, rows in (("applies", applies), ("rejections", rejections))}
+        show_json({"form": "reconciler/history/v1", **listed, "whole": is_whole})
         return 0
     show_table(
         ["VERSION", "APPLIED", "PIPELINE", "BY", "COMMIT", "APPROVAL", "WHAT"],
@@ -62,6 +74,12 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
             for one in applies
         ],
     )
+    if rejections:
+        say()
+        show_table(
+            ["REJECTED", "PIPELINE", "BY", "PLAN", "REASON"],
+            [[one.at, one.pipeline, one.by, short(one.plan_digest), one.reason] for one in rejections],
+        )
     if not is_whole:
         note(f"the last {limit}; older ones with --limit")
     return 0

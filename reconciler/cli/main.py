@@ -37,6 +37,7 @@ _COMMANDS = {
     "plan": "Show what would change, why, and at what cost.",
     "explain": "Show the lineage of a table or view, and why the plan does or does not include it.",
     "approve": "Record an approval of one plan, for work without a pull request.",
+    "reject": "Record that somebody rejects one plan, which stops it.",
     "apply": "Carry out approved plans.",
     "promote": "Activate the versions that `apply --no-promote` staged.",
     "unstage": "Drop the staged versions.",

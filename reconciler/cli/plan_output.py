@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from reconciler.apply.decisions import open_rejections
 from reconciler.apply.planning import Planned, plan_or_programs, plan_with_programs
 from reconciler.base.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileError
 from reconciler.base.pasted_commands import in_environment
@@ -67,23 +68,27 @@ def _show(target: Target, found: list[Plan | Planned], form: str, whole: bool) -
         _show_graphs([one for one in found if isinstance(one, Planned)], form)
         return
     measured = [_measured(target, one) for one in found]
+    rejections = {plan.pipeline: open_rejections(target, plan) for plan, _ in measured}
+    words = {name: [one.words for one in rejected] for name, rejected in rejections.items()}
     match form:
         case "json":
             from reconciler.plan.json_form import plan_to_json
 
-            plans = [plan_to_json(plan, impact) for plan, impact in measured]
+            said = {name: [one.told for one in rejected] for name, rejected in rejections.items()}
+            plans = [plan_to_json(plan, impact, said[plan.pipeline]) for plan, impact in measured]
             show_json({"form": "reconciler/plans/v1", "plans": plans})
         case "markdown":
             from reconciler.plan.markdown_form import render_comment
 
             impacts = {plan.pipeline: impact for plan, impact in measured if impact is not None}
-            comment = render_comment([plan for plan, _ in measured], impacts=impacts)
+            comment = render_comment([plan for plan, _ in measured], impacts=impacts, rejections=words)
             say_painted(in_environment(comment, asked_environment()), end="")
         case _:
             from reconciler.plan.text_form import render_text
 
             width = terminal_width()
-            say_painted("\n".join(render_text(plan, paint, width, impact, whole) for plan, impact in measured), end="")
+            texts = (render_text(plan, paint, width, impact, whole, words[plan.pipeline]) for plan, impact in measured)
+            say_painted("\n".join(texts), end="")
 
 
 def _show_graphs(found: list[Planned], form: str) -> None:

@@ -45,7 +45,8 @@ def command(
         found, staged = staged_of(project, name, pipeline)
         change = found.promotion(staged)
         if form == "text":
-            say_painted(render_text(change.plan, paint, terminal_width(), change.impact()), end="")
+            rejections = [one.words for one in change.rejections()]
+            say_painted(render_text(change.plan, paint, terminal_width(), change.impact(), rejections=rejections), end="")
         if only_plan:
             if form == "json":
                 show_json(_as_json(change, "planned", staged, None))
@@ -74,6 +75,6 @@ def _as_json(change: PlannedChange, outcome: str, staged: Staged, result: ApplyR
         "form": "reconciler/promote/v1",
         "outcome": outcome,
         "versions": {key.partition(":")[2]: f"v{number}" for key, number in sorted(staged.numbers.items())},
-        "plan": plan_to_json(change.plan, change.impact()),
+        "plan": plan_to_json(change.plan, change.impact(), [one.told for one in change.rejections()]),
         "steps": list(result.steps) if result is not None else [],
     }

@@ -64,7 +64,7 @@ def command(
         found, rollback = _rollback(project, name, pipeline, to, end, kind)
         change = found.rolling_back(rollback)
         if form == "text":
-            say_painted(render_text(change.plan, paint, terminal_width(), change.impact()), end="")
+            say_painted(_text(change), end="")
         if only_plan:
             if form == "json":
                 show_json(_as_json(change, "planned", None))
@@ -113,10 +113,15 @@ def _outcome(result: ApplyResult) -> str:
     return result.plan.rollback
 
 
+def _text(change: PlannedChange) -> str:
+    rejections = [one.words for one in change.rejections()]
+    return render_text(change.plan, paint, terminal_width(), change.impact(), rejections=rejections)
+
+
 def _as_json(change: PlannedChange, outcome: str, result: ApplyResult | None) -> dict[str, object]:
     return {
         "form": "reconciler/rollback/v1",
         "outcome": outcome,
-        "plan": plan_to_json(change.plan, change.impact()),
+        "plan": plan_to_json(change.plan, change.impact(), [one.told for one in change.rejections()]),
         "steps": list(result.steps) if result is not None else [],
     }

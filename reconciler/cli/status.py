@@ -100,6 +100,8 @@ def _show_one(status: PipelineStatus) -> None:
         say(f"  applied: {short(applied.digest or '')} at {applied.at} by {applied.by or 'unknown'}{commit}")
         say(f"  approval: {applied.approval.kind}{f' by {applied.approval.by}' if applied.approval.by else ''}")
     say(f"  pending: {status.pending}")
+    for rejection in status.rejections:
+        say(f"  rejected: {rejection.words} ({rejection.at})")
     _show_changes(status.pending_diff or {})
     if status.rolled_back:
         say(f"  rolled back: {', '.join(status.rolled_back)}")

@@ -4,7 +4,7 @@ Everything that the plan says is in it, whatever its size. Members are only ever
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from typing import Any, get_args
 
@@ -23,9 +23,9 @@ from reconciler.plan.words import describe_approval, summarise
 FORM = "reconciler/plan/v1"
 
 
-def plan_to_json(plan: Plan, impact: Impact | None = None) -> JsonObject:
+def plan_to_json(plan: Plan, impact: Impact | None = None, rejections: Sequence[Mapping[str, str]] = ()) -> JsonObject:
     """The plan as a JSON object; `approval_diff` is the seed's diff object, member for member. `impact` is null when
-    nobody measured."""
+    nobody measured; `rejections` are those that stop the plan: `by`, `at`, `reason` of each."""
     return {
         "form": FORM,
         "pipeline": plan.pipeline,
@@ -90,6 +90,7 @@ def plan_to_json(plan: Plan, impact: Impact | None = None) -> JsonObject:
         "spared": [to_json(spared) for spared in plan.diff.spared],
         **_rollbacks(plan),
         **_staged(plan),
+        **({"rejections": [dict(one) for one in rejections]} if rejections else {}),
         **({"loosened": [asdict(one) for one in plan.diff.loosened]} if plan.diff.loosened else {}),
         "metadata_changed": plan.diff.metadata_changed,
         "metadata": [asdict(change) for change in plan.diff.metadata],

@@ -44,6 +44,8 @@ LIMIT = 64_000
 _NOTE = "_Some detail is left out for length; run `reconcile plan` to see all of it._"
 _RESERVE = len(_NOTE) + 2
 _TELLING = 50
+_MOST_REJECTIONS = 20
+_LONGEST_REJECTION = 300
 
 
 def render_markdown(plan: Plan, limit: int = LIMIT, impact: Impact | None = None) -> str:
@@ -55,9 +57,23 @@ def render_markdown(plan: Plan, limit: int = LIMIT, impact: Impact | None = None
     return _text([*_skeleton(plan), _NOTE])
 
 
-def render_comment(plans: Sequence[Plan], limit: int = LIMIT, impacts: Mapping[str, Impact] | None = None) -> str:
+def render_comment(
+    plans: Sequence[Plan],
+    limit: int = LIMIT,
+    impacts: Mapping[str, Impact] | None = None,
+    rejections: Mapping[str, Sequence[str]] | None = None,
+) -> str:
     """Several plans as one comment of at most `limit` bytes: short ones whole, the others share what is left. `impacts` are
-    by pipeline."""
+    by pipeline, and so are `rejections`: who stopped a plan by rejecting it, in words. The first of them stand before all
+    else."""
+    said = [
+        f"**Rejected.** {code(name)}: {inline(words[:_LONGEST_REJECTION])}"
+        for name, found in (rejections or {}).items()
+        for words in found
+    ]
+    if said:
+        above = _text([line for one in said[:_MOST_REJECTIONS] for line in (one, "")])
+        return above + render_comment(plans, limit - _size([above]), impacts)
     known = impacts or {}
     texts = [render_markdown(plan, limit, known.get(plan.pipeline)) for plan in plans]
     sizes = [len(text.encode()) + 1 for text in texts]

@@ -70,8 +70,10 @@ def render_text(
     width: int | None = None,
     impact: Impact | None = None,
     whole: bool = False,
+    rejections: Sequence[str] = (),
 ) -> str:
-    """The plan in lines, ending in a newline. `paint(text, style)` gets styles added, modified, removed, hazard, title."""
+    """The plan in lines, ending in a newline. `paint(text, style)` gets styles added, modified, removed, hazard, title.
+    `rejections`: who stopped the plan by rejecting it, in words."""
     page = _Page(paint, width)
     if plan.is_empty:
         if not plan.diff.metadata_changed:
@@ -113,6 +115,8 @@ def render_text(
     page.line(f"  Approval: {describe_approval(plan)}")
     if demand := describe_demand(plan.judgements):
         page.line(f"  Policy: {demand}", "hazard" if plan.is_denied else None)
+    for words in rejections:
+        page.line(f"  Rejected: {words}", "hazard")
     page.line(f"  Digest: {short(plan.digest)}")
     return page.text()
 

@@ -10,8 +10,8 @@
     _registry/<pipeline>/deployment           one document, compare-and-set
     _registry/<pipeline>/report               one document, written by whoever runs the pipeline
     _registry/<pipeline>/snapshots/<record>   the definitions of one applied program, immutable
-    _registry/<pipeline>/{applies,journal,approvals,audit,steps,events,checkpoints,versions,activations,prunes}
-                                              histories, append-only
+    _registry/<pipeline>/{applies,journal,approvals,rejections,audit,steps,events,checkpoints,versions,activations,
+                          renames,prunes}     histories, append-only
 
 Every pipeline has tables of its own, so pipelines never wait for each other; and reading a head or a snapshot costs the
 same however long the histories are.

@@ -25,6 +25,7 @@ class History(StrEnum):
     APPLIES = "applies"
     JOURNAL = "journal"
     APPROVALS = "approvals"
+    REJECTIONS = "rejections"
     AUDIT = "audit"
     STEPS = "steps"
     EVENTS = "events"
@@ -52,7 +53,9 @@ HISTORY_COLUMNS: Mapping[History, tuple[str, ...]] = {
         "summary",
     ),
     History.JOURNAL: ("apply_id", "entry", "step", "intent", "result", "at"),
-    History.APPROVALS: ("plan_digest", "environment", "by", "at", "comment"),
+    # `lifts`: the ids of rejections that it takes back or overrules, as JSON; empty where there are none.
+    History.APPROVALS: ("plan_digest", "environment", "by", "at", "comment", "lifts"),
+    History.REJECTIONS: ("rejection_id", "plan_digest", "environment", "by", "at", "reason"),
     History.AUDIT: ("event", "at", "by", "details"),
     # `relations` and `positions` as JSON: those that moved in this step, or all of them where `whole` is "true". `told` is
     # what else is told of the step, as JSON: empty in rows of versions that told nothing.

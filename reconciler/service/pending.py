@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from reconciler.apply.decisions import open_rejections, rejected
 from reconciler.apply.planning import plan_between
 from reconciler.apply.requiring_approval import require_approval
 from reconciler.apply.sizes import measure_hazards
@@ -9,16 +10,18 @@ from reconciler.base.errors import ApprovalRequired, PlanRejected, ReconcileErro
 from reconciler.environment.target import Target
 from reconciler.plan.model import Plan
 from reconciler.state.applied import AppliedState, read_applied
+from reconciler.state.rejections import Rejection
 from reconciler.workspace.desired import read_desired
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
     """A plan, and what apply would refuse it with: ApprovalRequired, PlanRejected, or A583 (nobody can tell who made the
-    change). None: it would carry it out."""
+    change). None: it would carry it out. `rejections` are those by people that stop it."""
 
     plan: Plan
     refusal: ReconcileError | None
+    rejections: tuple[Rejection, ...] = ()
 
 
 def read_pending(target: Target, pipeline: str, applied: AppliedState | None = None) -> Pending | None:
@@ -33,14 +36,15 @@ def read_pending(target: Target, pipeline: str, applied: AppliedState | None = N
     staged = applied.head.value.staged if applied.head is not None else None
     if staged is not None and staged.plan_digest == plan.digest:
         # It was approved when it was staged.
-        return Pending(plan, None)
+        rejections = open_rejections(target, plan)
+        return Pending(plan, rejected(plan, rejections) if rejections else None, rejections)
     try:
         require_approval(target, plan, measure_hazards(target, plan, applied, desired))
     except (ApprovalRequired, PlanRejected) as refusal:
-        return Pending(plan, refusal)
+        return Pending(plan, refusal, open_rejections(target, plan))
     except ReconcileError as error:
         # Nobody's approval counts as long as git can't tell who made the change; that keeps nobody from looking.
         if error.code != "A583":
             raise
-        return Pending(plan, error)
+        return Pending(plan, error, open_rejections(target, plan))
     return Pending(plan, None)

@@ -12,6 +12,7 @@ from reconciler.apply.giving_approval import record_approval
 from reconciler.apply.planning import plan_pipeline
 from reconciler.apply.promoting import all_staged, drop_staged, find_staged, plan_promotion, promote
 from reconciler.apply.refreshing import RefreshResult, refresh_version
+from reconciler.apply.rejecting import reject_plan
 from reconciler.apply.removing import plan_removal, remove_pipeline
 from reconciler.apply.restore import Restored, WantedRestore, restore_checkpoint
 from reconciler.apply.rolling_back import plan_rollback, roll_back
@@ -37,6 +38,7 @@ from reconciler.service.status_model import PipelineStatus
 from reconciler.state.checkpoints import Checkpoint, create_checkpoint, list_checkpoints
 from reconciler.state.controls import pause, read_controls, resume
 from reconciler.state.events import LoggedEvent, read_events
+from reconciler.state.rejections import Rejection, read_rejections
 from reconciler.state.stopping import live_run, stop_run
 from reconciler.versions.aliases import put_alias, take_alias_away
 from reconciler.versions.history import PastApply, PastProgram, list_applies, program_at
@@ -85,10 +87,21 @@ class Pipeline:
         """The tables and views, each with its place in the plan and why; or one of them in full. Needs no JVM."""
         return explain(self.target, self.name, relation)
 
-    def approve(self, digest: str, by: str = "", comment: str = "") -> None:
+    def approve(self, digest: str, by: str = "", comment: str = "", *, override_rejection: bool = False) -> None:
         """Record an approval of the plan with this digest. Raises ReconcileError: where no plan that waits has it (A504),
-        where it would not count (A582)."""
-        record_approval(self.target, self.name, digest, by or getpass.getuser(), comment)
+        where it would not count (A582), where others rejected the plan (A585; `override_rejection`: it counts all the
+        same)."""
+        who = by or getpass.getuser()
+        record_approval(self.target, self.name, digest, who, comment, overrides=override_rejection)
+
+    def reject(self, digest: str, reason: str, by: str = "") -> Plan:
+        """Record that somebody rejects the plan with this digest, so that nothing carries it out; that plan. Raises
+        ReconcileError where no plan that waits has it (A504)."""
+        return reject_plan(self.target, self.name, digest, by or getpass.getuser(), reason)
+
+    def rejections(self) -> tuple[Rejection, ...]:
+        """Every rejection of a plan of this pipeline, oldest first, whatever became of it since."""
+        return read_rejections(self.target.registry, self.name)
 
     def apply(self) -> ApplyResult:
         """Apply the files. Raises ApprovalRequired or PlanRejected, with nothing touched."""

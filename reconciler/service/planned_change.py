@@ -4,12 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from reconciler.apply.applying import ApplyResult
+from reconciler.apply.decisions import open_rejections
 from reconciler.apply.giving_approval import Given, give_approval
 from reconciler.apply.impact import impact_of_planned
 from reconciler.apply.planning import Planned
 from reconciler.environment.target import Target
 from reconciler.plan.impact import Impact
 from reconciler.plan.model import Plan
+from reconciler.state.rejections import Rejection
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,10 @@ class PlannedChange:
     def impact(self) -> Impact:
         """What it reads and writes, and how long it may take."""
         return impact_of_planned(self.target, self.planned)
+
+    def rejections(self) -> tuple[Rejection, ...]:
+        """The rejections by people that stop it."""
+        return open_rejections(self.target, self.plan)
 
     def approve(self, by: str, comment: str = "") -> Given:
         """Record an approval of the plan. Raises ReconcileError (A582)."""

@@ -7,6 +7,7 @@ its rates count only while it lives.
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -31,11 +32,23 @@ from reconciler.service.states import standing_with
 from reconciler.service.status_model import ConnectorStatus, PipelineStatus, RelationStatus, RunStatus, StreamStatus
 from reconciler.service.status_words import Seen, describe_state
 from reconciler.state.applied import AppliedState, read_applied
+from reconciler.state.rejections import Rejection
 from reconciler.state.staged import staged_names
 from reconciler.workspace.pipelines import require_known
 
 _NO_TIME: Final = -(1 << 63)
 """Before every event time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a status tells of the plan: the plan in a line, or why there is none; why apply would ask for an approval (empty:
+    it would not); what the plan changes; and the rejections that stop it."""
+
+    pending: str
+    refusal: str = ""
+    changes: JsonObject | None = None
+    rejections: tuple[Rejection, ...] = ()
 
 
 def read_status(target: Target, pipeline: str, before: PipelineStatus | None = None) -> PipelineStatus:
@@ -47,9 +60,10 @@ def read_status(target: Target, pipeline: str, before: PipelineStatus | None = N
     standing = standing_with(target, pipeline, head)
     controls, report, failed, lease = standing.controls, standing.report, standing.failed, standing.lease
     if before is not None and before.applied == (head.applied if head else None):
-        pending, refusal, changes = before.pending, before.refusal, before.pending_diff
+        told = Told(before.pending, before.refusal, before.pending_diff, before.rejections)
     else:
-        pending, refusal, changes = _pending(target, pipeline, applied)
+        told = _pending(target, pipeline, applied)
+    refusal = told.refusal
     run = _run(target, report, standing.seen.told_alive) if "state" in report else None
     state = standing.state_with(bool(refusal))
     detail = describe_state(Seen(state, head, lease, run, refusal, failed, controls.paused))
@@ -59,7 +73,7 @@ def read_status(target: Target, pipeline: str, before: PipelineStatus | None = N
         environment=target.environment.name,
         state=state,
         detail=target.pasteable(detail),
-        pending=target.pasteable(pending),
+        pending=target.pasteable(told.pending),
         applied=head.applied if head else None,
         step=head.published.step if head and head.published else None,
         lease=lease,
@@ -71,7 +85,8 @@ def read_status(target: Target, pipeline: str, before: PipelineStatus | None = N
         staged=_staged(head),
         rolled_back=_rolled_back(head),
         failed_command=failed,
-        pending_diff=changes,
+        pending_diff=told.changes,
+        rejections=told.rejections,
     )
 
 
@@ -98,22 +113,21 @@ def _run(target: Target, report: JsonObject, alive: bool) -> RunStatus:
     )
 
 
-def _pending(target: Target, pipeline: str, applied: AppliedState) -> tuple[str, str, JsonObject | None]:
-    """The plan in a line, why it would be refused for want of an approval (empty: it would not), and what it changes."""
+def _pending(target: Target, pipeline: str, applied: AppliedState) -> Told:
     try:
         pending = read_pending(target, pipeline, applied)
     except ManifestInvalid as error:
-        return f"the files have {len(error.diagnostics)} error(s); run: reconcile validate", "", None
+        return Told(f"the files have {len(error.diagnostics)} error(s); run: reconcile validate")
     except ReconcileError as error:
-        return f"{error.code}: {error.message}", "", None
+        return Told(f"{error.code}: {error.message}")
     if pending is None:
-        return "no changes", "", None
+        return Told("no changes")
     summary = summarise(pending.plan)
     changes = None if pending.plan.diff.is_empty else approval_diff(pending.plan.diff)
     if isinstance(pending.refusal, PlanRejected):
         by = "denied by policy.yaml" if pending.refusal.code == "A508" else "rejected by bootstrap_policy"
-        return f"{summary}; {by}", "", changes
-    return summary, "" if pending.refusal is None else pending.refusal.message, changes
+        return Told(f"{summary}; {by}", "", changes, pending.rejections)
+    return Told(summary, "" if pending.refusal is None else pending.refusal.message, changes, pending.rejections)
 
 
 def _relations(program: Program, head: Head) -> tuple[RelationStatus, ...]:

@@ -10,6 +10,7 @@ from reconciler.registry.placements import KeysSeen
 from reconciler.run.orchestration import Activity
 from reconciler.state.failed_commands import FailedCommand
 from reconciler.state.lifecycle import State
+from reconciler.state.rejections import Rejection
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,8 @@ class PipelineStatus:
     """See the module. `pending` is the plan's summary, or the reason why there is no plan; `staged` names the versions that
     are staged, and as of which step (empty: none are); `rolled_back` the objects that are rolled back, and to what;
     `failed_command` the last command that failed, if nothing went well since. `pending_diff` lists what the files would
-    change, as the seed has it (`deployment_runtime_status_details`); None: nothing, or there is no plan."""
+    change, as the seed has it (`deployment_runtime_status_details`); None: nothing, or there is no plan. `rejections` are
+    those by people that stop the plan of now."""
 
     pipeline: str
     environment: str
@@ -134,3 +136,4 @@ class PipelineStatus:
     rolled_back: tuple[str, ...] = ()
     failed_command: FailedCommand | None = None
     pending_diff: JsonObject | None = None
+    rejections: tuple[Rejection, ...] = ()

@@ -47,7 +47,7 @@ def test_what_was_recorded_of_nobody_does_not_count(applied: Shop) -> None:
     applied.write(TWO)
     target = Project.open(applied.root).target
     row = {"plan_digest": str(applied.plan()["digest"]), "environment": target.environment.name, "at": "2026-01-01"}
-    row |= {"by": "@ann", "comment": ""}
+    row |= {"by": "@ann", "comment": "", "lifts": ""}
     target.registry.record(History.APPROVALS, "shop", [row], "approval:of nobody")
     refused(applied, "there is no plan.lock")
     target.registry.record(History.APPROVALS, "shop", [{**row, "by": "Ann"}], "approval:of somebody")

@@ -193,7 +193,14 @@ def test_an_approval_of_what_is_not_committed_does_not_count(allowing: Shop, sta
         allowing.git(*staging)
     refused(allowing, "A509", "hint: commit the change so that git records its author", expect=2)
     plan, target = digest(allowing), Project.open(allowing.root).target
-    row = {"plan_digest": plan, "environment": target.environment.name, "by": "Mallory", "at": "2026-01-01", "comment": ""}
+    row = {
+        "plan_digest": plan,
+        "environment": target.environment.name,
+        "by": "Mallory",
+        "at": "2026-01-01",
+        "comment": "",
+        "lifts": "",
+    }
     target.registry.record(History.APPROVALS, "shop", [row], "approval:of what was not committed")
     refused(allowing, "A583", "not committed: ", expect=1)
     # Once it is committed, git knows: the same plan, the same approval.

@@ -414,6 +414,18 @@ def test_it_waits_for_its_own_approval_which_serves_for_nothing_else(shop: Shop)
     assert "A542" in shop("rollback", "total@v1", code=1)
 
 
+def test_one_that_waits_can_be_rejected(shop: Shop) -> None:
+    shop.write(LAST, policy="await_approval")
+    shop("apply", "shop")
+    digest = shop("rollback", "total", code=2).split("reconcile approve shop ")[1][:12]
+    shop("reject", "shop", digest, "--by", "Ann", "--reason", "v2 is right")
+    assert "Rejected: Ann rejected this plan: v2 is right" in shop("rollback", "total", "--plan")
+    assert "A585" in shop("rollback", "total", "--approve", code=2)
+    shop("approve", "shop", digest, "--by", "Bob", "--override-rejection")
+    shop("rollback", "total")
+    assert shop.active() == "v1 active (rolled back)"
+
+
 def test_it_can_be_approved_and_carried_out_in_one_go(shop: Shop) -> None:
     shop.write(LAST, policy="await_approval")
     shop("apply", "shop")

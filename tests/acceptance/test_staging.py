@@ -323,6 +323,18 @@ def test_one_approval_serves_for_staging_and_promoting(shop: Shop) -> None:
     assert "Ann" in shop("versions", "show", "total@v1")
 
 
+def test_what_is_rejected_after_it_was_staged_is_not_made_active(shop: Shop) -> None:
+    shop.write(SECOND)
+    shop("apply", "shop", "--no-promote")
+    digest = shop("plan", "shop").split("Digest: ")[1][:12]
+    shop("reject", "shop", digest, "--by", "Ann", "--reason", "not before Friday")
+    for command in (("promote", "total@v1"), ("apply", "shop"), ("apply", "shop", "--no-promote")):
+        assert "A585" in shop(*command, code=2)
+    assert "rejected: Ann rejected this plan: not before Friday" in shop("status", "shop")
+    shop("approve", "shop", digest, "--by", "Ann")
+    shop("promote", "total@v1")
+
+
 def test_a_plan_that_is_another_by_now_asks_again(shop: Shop) -> None:
     """Policy is part of the digest: made stricter, the approval for staging does not serve."""
     shop.write(SECOND)

@@ -193,7 +193,14 @@ def test_who_changed_what_a_pipeline_reads_does_not_approve_its_plan(change: Cal
 def test_his_approval_that_stands_in_the_registry_does_not_count(change: Callable[[Cell], None], four: Cell) -> None:
     change(four)
     plan, target = waiting(four), four.project().target
-    row = {"plan_digest": plan.digest, "environment": "prod", "by": "Mallory", "at": "2026-01-01", "comment": ""}
+    row = {
+        "plan_digest": plan.digest,
+        "environment": "prod",
+        "by": "Mallory",
+        "at": "2026-01-01",
+        "comment": "",
+        "lifts": "",
+    }
     from reconciler.registry.protocol import History
 
     target.registry.record(History.APPROVALS, "reader", [row], "approval:of Mallory's")

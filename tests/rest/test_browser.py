@@ -100,6 +100,7 @@ def test_a_change_is_seen_and_rejected_and_approved(chrome: "Chrome", service: S
 
     shop.start()
     assert "too low" in see(chrome, service, "/console/pipelines/shop/plan")
+    chrome.find_element(By.NAME, "override").click()
     by = chrome.find_element(By.NAME, "by")
     by.clear()
     by.send_keys("ann", Keys.ENTER)

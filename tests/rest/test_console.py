@@ -75,6 +75,12 @@ def test_a_plan_is_rejected(service: Serving) -> None:
     assert pipeline.status() == PipelineStatus.STOPPED
     assert "rejected by bob: not now" in page(service, "/console/pipelines/console-rejected/plan")
     assert "not now" in page(service, "/console/pipelines/console-rejected/history")
+    # A start waits for it again; what others think of it is no secret to who approves.
+    pipeline.start()
+    assert "bob rejected this plan: not now" in act(service, "console-rejected", "approve", 400, digest=digest, by="ann")
+    act(service, "console-rejected", "approve", digest=digest, by="ann", override="yes")
+    pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=60)
+    pipeline.stop(force=True)
 
 
 def test_a_pipeline_is_started_paused_and_stopped(service: Serving) -> None:

@@ -193,7 +193,10 @@ def _resume(service: Service, name: str, form: Mapping[str, str]) -> str:
 
 
 def _approve(service: Service, name: str, form: Mapping[str, str]) -> str:
-    return acts.approve(service, name, form.get("digest", ""), _by(service, form), form.get("comment", ""))
+    overrides = form.get("override") == "yes"
+    return acts.approve(
+        service, name, form.get("digest", ""), _by(service, form), form.get("comment", ""), overrides=overrides
+    )
 
 
 def _reject(service: Service, name: str, form: Mapping[str, str]) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any, Final
 
+from reconciler.apply.decisions import read_decisions
 from reconciler.base.errors import ReconcileError
 from reconciler.diff.wording import describe_cause
 from reconciler.plan.changes import rows_of
@@ -19,13 +20,13 @@ from reconciler.service.pending import Pending, read_pending
 from reconciler.service.status import read_status
 from reconciler.service.status_model import ConnectorStatus, PipelineStatus
 from reconciler.state.events import LoggedEvent, read_events
+from reconciler.state.rejections import Rejection, read_rejections
 from reconciler.versions.history import PastApply, list_applies
 from reconciler.versions.looking import VersionedName, VersionList, find_object, list_versions
 
 _EVENTS: Final = 30
 _LETTERS: Final = 100
 _VERSIONS: Final = 20
-REJECTED: Final = "plan rejected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class ShownChange:
 @dataclass(frozen=True, slots=True)
 class ShownPlan:
     """A plan as a page shows it. `refusal` is why apply would not carry it out now (empty: it would); `decided` what was
-    said of it before: approvals and rejections, in words."""
+    said of it before: approvals and rejections, in words; `rejections` those that stop it."""
 
     digest: str
     summary: str
@@ -78,6 +79,7 @@ class ShownPlan:
     refusal: str
     changes_nothing: bool
     decided: tuple[str, ...] = ()
+    rejections: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,7 @@ def show_plan(service: Service, pending: Pending) -> ShownPlan:
         "" if pending.refusal is None else pending.refusal.message,
         plan.changes_nothing,
         _decided(service, plan),
+        tuple(one.words for one in pending.rejections),
     )
 
 
@@ -173,9 +176,9 @@ def prunes_of(service: Service, name: str) -> tuple[Mapping[str, Any], ...]:
     return tuple(reversed(service.target.registry.history(History.PRUNES, name)))
 
 
-def rejections_of(service: Service, name: str) -> tuple[Mapping[str, Any], ...]:
-    """Plans that were rejected, oldest first: rows of the audit."""
-    return tuple(service.target.registry.history(History.AUDIT, name, event=REJECTED))
+def rejections_of(service: Service, name: str) -> tuple[Rejection, ...]:
+    """The rejections of plans, the newest first."""
+    return tuple(reversed(read_rejections(service.target.registry, name)))
 
 
 def dead_letters_of(service: Service, name: str) -> tuple[list[str], list[Sequence[Any]]]:
@@ -244,13 +247,9 @@ def _phases(status: PipelineStatus) -> tuple[tuple[str, float, float], ...]:
 
 
 def _decided(service: Service, plan: Plan) -> tuple[str, ...]:
-    registry = service.target.registry
-    given = registry.history(History.APPROVALS, plan.pipeline, plan_digest=plan.digest)
-    words = [(row["at"], f"approved by {row['by']}{_said(row['comment'])}") for row in given]
-    for row in rejections_of(service, plan.pipeline):
-        digest, _, why = row["details"].partition(" ")
-        if digest == plan.digest:
-            words.append((row["at"], f"rejected by {row['by']}{_said(why)}"))
+    found = read_decisions(service.target, plan)
+    words = [(row["at"], f"approved by {row['by']}{_said(row['comment'])}") for row in found.approvals]
+    words += [(one.at, f"rejected by {one.by}{_said(one.reason)}") for one in found.rejections]
     return tuple(f"{at[:19]} {text}" for at, text in sorted(words))
 
 
