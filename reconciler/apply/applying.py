@@ -119,6 +119,7 @@ def _prepare(target: Target, pipeline: str, wanted: Wanted, session: Session, be
         except LeaseHeld:
             # What it makes is there now, and so is its head.
             continue
+        wanted.require_meant(plan)
         require_tables(target, head, plan)
         if plan.changes_nothing:
             if not remember_unchanged(target, pipeline, applied, found):
@@ -155,6 +156,7 @@ def _apply_under_lease(
         if desired is None and applied.snapshot is None:
             return ApplyResult(pipeline, None, finished=bool(finished), steps=finished)
         plan = plan_between(target, pipeline, applied, desired, wanted.rollback)
+        wanted.require_meant(plan)
         if plan.changes_nothing:
             if found.files is not None:
                 remember(target, pipeline, found.files)

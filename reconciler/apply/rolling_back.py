@@ -54,15 +54,16 @@ def plan_rollback(target: Target, rollback: Rollback) -> Planned:
     return planned_between(target, rollback.pipeline, applied, rolled_back(target, applied, rollback), rollback.words)
 
 
-def roll_back(target: Target, rollback: Rollback, session: Session) -> ApplyResult:
-    """Carry a rollback out, as an apply of its plan. Raises as `plan_rollback` does, and as `apply_pipeline`."""
+def roll_back(target: Target, rollback: Rollback, session: Session, only: str = "") -> ApplyResult:
+    """Carry a rollback out, as an apply of its plan; `only` if that has this digest. Raises as `plan_rollback` does, as
+    `apply_pipeline`, and ReconcileError (A504) where it is another plan."""
 
     def desired(applied: AppliedState) -> Desired:
         # A rollback comes from no commit: the files in force are those that were.
         stored = applied.head.value.applied if applied.head is not None else None
         return Desired(rolled_back(target, applied, rollback), lambda: stored.commit if stored is not None else "")
 
-    wanted = Wanted(desired, rollback.words)
+    wanted = Wanted(desired, rollback.words, only=only)
     try:
         return apply_pipeline(target, rollback.pipeline, session, wanted)
     except ApprovalRequired:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from reconciler.base.errors import ReconcileError
 from reconciler.environment.commits import commit_of
 from reconciler.environment.merged import remember
 from reconciler.environment.planned_engine import require_planned_engine
@@ -28,11 +29,22 @@ class Desired:
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What an apply is to bring, which is found anew whenever something else may be applied. `rollback`: as in a plan.
-    `promotes` names the versions that are staged, where it is these (empty: it comes from elsewhere)."""
+    `promotes` names the versions that are staged, where it is these (empty: it comes from elsewhere). `only`: the digest of
+    the one plan that is meant (empty: whatever plan it comes to)."""
 
     desired: Callable[[AppliedState], Desired]
     rollback: str = ""
     promotes: str = ""
+    only: str = ""
+
+    def require_meant(self, plan: Plan) -> None:
+        """Raises ReconcileError (A504) for another plan than the one that is meant."""
+        if self.only and plan.digest != self.only:
+            raise ReconcileError(
+                "A504",
+                f"the plan of {plan.pipeline} changed since it was shown: it has digest {plan.digest}, not {self.only}",
+                "look at the plan again",
+            )
 
 
 def from_files(target: Target, pipeline: str, applied: AppliedState) -> Desired:

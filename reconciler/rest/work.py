@@ -157,13 +157,14 @@ def _spelled(pipeline: Pipeline, table: str) -> str:
 
 
 def _rollback(pipeline: Pipeline, asked: Asked) -> None:
-    """Give an object an earlier version, or let the files hold again for it; who asks for that agrees to it. What was done,
-    in words."""
-    name = asked["version"]
+    """Give an object an earlier version, or let the files hold again for it, by the plan that was shown and by no other; who
+    asks for that agrees to it. What was done, in words."""
+    name, digest = asked["version"], asked["digest"]
     rollback = pipeline.end_of_rollback(name) if asked["end"] else pipeline.rollback_of(name)
-    change = pipeline.rolling_back(rollback)
-    if change.plan.needs_approval or change.plan.extra_approvals:
-        change.approve(asked["by"], "asked for in the console")
+    change = pipeline.rolling_back(rollback, only=digest)
+    is_asked_for = change.plan.needs_approval or change.plan.extra_approvals or change.rejections()
+    if is_asked_for and change.plan.digest == digest:
+        change.approve(asked["by"], "asked for in the console", overrides=asked["override"])
     change.carry_out()
     print(f"{name}: {summarise(change.plan)}")
 

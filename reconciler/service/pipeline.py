@@ -167,9 +167,10 @@ class Pipeline:
         """To let the files hold again for an object, or for all that is rolled back."""
         return end_of(self.target, self._named(name) if name is not None else None, self.name, kind)
 
-    def rolling_back(self, rollback: Rollback) -> PlannedChange:
-        """A rollback, as a plan that can be looked at and carried out."""
-        return PlannedChange(self.target, plan_rollback(self.target, rollback), lambda: self._roll_back(rollback))
+    def rolling_back(self, rollback: Rollback, only: str = "") -> PlannedChange:
+        """A rollback, as a plan that can be looked at and carried out; `only`: it is carried out if its plan has this digest
+        then, else that raises ReconcileError (A504)."""
+        return PlannedChange(self.target, plan_rollback(self.target, rollback), lambda: self._roll_back(rollback, only))
 
     def plan_rollback(self, name: str, kind: str | None = None) -> Plan:
         """The plan of `rollback`."""
@@ -189,8 +190,8 @@ class Pipeline:
         """Let the files hold again for an object, or for all that is rolled back."""
         return self._roll_back(self.end_of_rollback(name, kind))
 
-    def _roll_back(self, rollback: Rollback) -> ApplyResult:
-        return roll_back(self.target, rollback, self._session())
+    def _roll_back(self, rollback: Rollback, only: str = "") -> ApplyResult:
+        return roll_back(self.target, rollback, self._session(), only)
 
     def run(
         self,

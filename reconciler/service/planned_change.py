@@ -35,6 +35,6 @@ class PlannedChange:
         """The rejections by people that stop it."""
         return open_rejections(self.target, self.plan)
 
-    def approve(self, by: str, comment: str = "") -> Given:
-        """Record an approval of the plan. Raises ReconcileError (A582)."""
-        return give_approval(self.target, self.plan, by, comment)
+    def approve(self, by: str, comment: str = "", *, overrides: bool = False) -> Given:
+        """Record an approval of the plan; `overrides`: although others rejected it. Raises ReconcileError (A582, A585)."""
+        return give_approval(self.target, self.plan, by, comment, overrides=overrides)

@@ -129,7 +129,9 @@ def test_what_became_no_row_is_found(chrome: "Chrome", service: Serving, shop: P
 
 def test_a_version_is_rolled_back(chrome: "Chrome", service: Serving, shop: Pipeline) -> None:
     see(chrome, service, "/console/pipelines/shop/versions?of=good_customers")
-    press(chrome, "Roll back to version 0 of good_customers")
+    press(chrome, "Plan the rollback to version 0 of good_customers")
+    WebDriverWait(chrome, 60).until(lambda _: "Nothing was changed yet" in text(chrome))
+    press(chrome, "Carry this plan out")
     WebDriverWait(chrome, 60).until(lambda _: "good_customers@v0" in text(chrome))
     assert "good_customers" in see(chrome, service, "/console/pipelines/shop").partition("Rolled back")[2]
 

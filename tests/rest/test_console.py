@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import requests
 from feldera import Pipeline
-from feldera.enums import PipelineStatus
+from feldera.enums import BootstrapPolicy, PipelineStatus
 
 from reconciler.environment.target import open_target
 from reconciler.rest.console.graph import draw
@@ -127,12 +127,35 @@ def test_a_version_is_rolled_back(service: Serving) -> None:
     pipeline = changed(service, "console-rolled")
     pipeline.approve()
     pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=60)
-    assert "Roll back to version 0 of counted" in page(service, "/console/pipelines/console-rolled/versions?of=counted")
-    said = act(service, "console-rolled", "rollback", version="counted@v0", by="ann")
+    assert "rollback to version 0 of counted" in page(service, "/console/pipelines/console-rolled/versions?of=counted")
+    shown = page(service, "/console/pipelines/console-rolled/rollback?version=counted@v0")
+    assert "~</code> <strong>view counted" in shown
+    assert "Nothing was changed yet" in shown
+    act(service, "console-rolled", "rollback", 400, version="counted@v0", by="ann")
+    assert "Rolled back" not in page(service, "/console/pipelines/console-rolled")
+    said = act(service, "console-rolled", "rollback", version="counted@v0", by="ann", digest=digest_in(shown))
     assert "counted@v0: " in said
-    assert "rolled back" in page(service, "/console/pipelines/console-rolled").lower()
-    act(service, "console-rolled", "rollback", 404, version="counted@v7", by="ann")
-    act(service, "console-rolled", "rollback", version="counted", end="yes", by="ann")
+    assert "Rolled back" in page(service, "/console/pipelines/console-rolled")
+    assert "A522" in page(service, "/console/pipelines/console-rolled/rollback?version=counted@v7", 404)
+    end = digest_in(page(service, "/console/pipelines/console-rolled/rollback?version=counted&end=yes"))
+    act(service, "console-rolled", "rollback", version="counted", end="yes", by="ann", digest=end)
+    assert "Rolled back" not in page(service, "/console/pipelines/console-rolled")
+    pipeline.stop(force=True)
+
+
+def test_a_rollback_whose_plan_is_another_by_now_is_shown_anew(service: Serving) -> None:
+    pipeline = changed(service, "console-moved")
+    pipeline.approve()
+    pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=60)
+    place = "/console/pipelines/console-moved/rollback?version=counted@v0"
+    shown = digest_in(page(service, place))
+    pipeline.stop(force=True)
+    pipeline.modify(sql=TABLE + VIEW.replace("COUNT(*)", "MAX(id)"))
+    pipeline.start(bootstrap_policy=BootstrapPolicy.ALLOW)
+    said = act(service, "console-moved", "rollback", version="counted@v0", by="ann", digest=shown)
+    assert "nothing was carried out" in said
+    assert digest_in(said) == digest_in(page(service, place)) != shown
+    assert "Rolled back" not in page(service, "/console/pipelines/console-moved")
     pipeline.stop(force=True)
 
 

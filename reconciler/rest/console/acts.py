@@ -3,13 +3,16 @@
 Whoever approves or rejects names the digest of the plan that was shown: another plan is not meant.
 """
 
+from typing import Final
+
 from reconciler.apply.giving_approval import record_approval
 from reconciler.apply.rejecting import reject_plan
 from reconciler.base.errors import ReconcileError
 from reconciler.rest.errors import Refused
 from reconciler.rest.shared import Service
 
-_ANOTHER_PLAN = "A504"
+ANOTHER_PLAN: Final = "A504"
+"""The code of errors that say that a plan is not the one that was meant."""
 
 
 def approve(service: Service, pipeline: str, digest: str, by: str, comment: str, *, overrides: bool = False) -> str:
@@ -29,7 +32,7 @@ def reject(service: Service, pipeline: str, digest: str, by: str, reason: str) -
     try:
         reject_plan(service.target, pipeline, digest, by, reason)
     except ReconcileError as error:
-        if error.code != _ANOTHER_PLAN:
+        if error.code != ANOTHER_PLAN:
             raise
         message = f"the plan of pipeline {pipeline} changed since it was shown: look at it again"
         raise Refused(409, "PlanChanged", message) from error

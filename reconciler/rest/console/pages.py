@@ -20,6 +20,7 @@ from reconciler.base.version import __version__
 from reconciler.registry.model import Deployment
 from reconciler.rest.access import asking
 from reconciler.rest.console import acts, views
+from reconciler.rest.console.acts import ANOTHER_PLAN
 from reconciler.rest.console.graph import draw
 from reconciler.rest.deployments import PAUSED, RUNNING
 from reconciler.rest.errors import Refused, told_of
@@ -40,6 +41,7 @@ _HEADERS: Final = {
     # With none at all, forms would not say that they come from here.
     "referrer-policy": "same-origin",
 }
+_CHANGED: Final = "the plan changed since it was shown, and nothing was carried out; this is the plan now"
 _TABS: Final = ("overview", "plan", "query", "versions", "history", "dead_letters")
 
 
@@ -92,6 +94,13 @@ def router(service: Service) -> APIRouter:
         return render(
             "versions.html", name=name, tab="versions", relations=relations, chosen=chosen, listed=listed, said=said
         )
+
+    @pages.get("/console/pipelines/{name}/rollback")
+    def rollback(name: str, version: str, end: str = "", said: str = "") -> Response:
+        """The plan of a rollback, before it is carried out."""
+        service.lookup.require(name)
+        found = views.shown_rollback(service, name, version, ends=end == "yes")
+        return render("rollback.html", name=name, tab="versions", plan=found, version=version, end=end, said=said)
 
     @pages.get("/console/pipelines/{name}/history")
     def history(name: str) -> Response:
@@ -157,6 +166,9 @@ def _done(service: Service, name: str, act: str, form: Mapping[str, str]) -> Res
         said = do(service, name, form)
     except (Refused, ReconcileError) as error:
         told = error.told if isinstance(error, Refused) else told_of(error)
+        if act == "rollback" and told.code == ANOTHER_PLAN:
+            shown = {key: form.get(key, "") for key in ("version", "end")} | {"said": _CHANGED}
+            return RedirectResponse(f"/console/pipelines/{quote(name)}/rollback?{urlencode(shown)}", 303)
         return error_page(service, told.message, told.status)
     below = f"/{tab}" if tab else ""
     return RedirectResponse(f"/console/pipelines/{quote(name)}{below}?{urlencode({'said': said})}", 303)
@@ -213,7 +225,15 @@ def _connector(service: Service, name: str, form: Mapping[str, str]) -> str:
 
 
 def _rollback(service: Service, name: str, form: Mapping[str, str]) -> str:
-    asked = {"version": form.get("version", ""), "by": _by(service, form), "end": form.get("end") == "yes"}
+    asked = {
+        "version": form.get("version", ""),
+        "end": form.get("end") == "yes",
+        "digest": form.get("digest", ""),
+        "by": _by(service, form),
+        "override": form.get("override") == "yes",
+    }
+    if not asked["digest"]:
+        raise Refused(400, "BadRequest", "a rollback is confirmed with the digest of the plan that was shown")
     return answer_of(service, name, "rollback", **asked).decode().strip()
 
 

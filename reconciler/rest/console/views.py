@@ -17,6 +17,7 @@ from reconciler.registry.protocol import History
 from reconciler.rest.errors import told_of
 from reconciler.rest.shared import Service
 from reconciler.service.pending import Pending, read_pending
+from reconciler.service.project import Project
 from reconciler.service.status import read_status
 from reconciler.service.status_model import ConnectorStatus, PipelineStatus
 from reconciler.state.events import LoggedEvent, read_events
@@ -120,6 +121,14 @@ def shown_pending(service: Service, name: str) -> ShownPlan | None:
     """The plan of the files; None where there is nothing to plan. Raises ReconcileError."""
     pending = read_pending(service.target, name)
     return None if pending is None else show_plan(service, pending)
+
+
+def shown_rollback(service: Service, name: str, version: str, *, ends: bool) -> ShownPlan:
+    """The plan of giving an object an earlier version (`counted@v0`), or of ending its rollback. Raises ReconcileError."""
+    with Project(service.target) as project:
+        pipeline = project.pipeline(name)
+        change = pipeline.rolling_back(pipeline.end_of_rollback(version) if ends else pipeline.rollback_of(version))
+        return show_plan(service, Pending(change.plan, None, change.rejections()))
 
 
 def show_plan(service: Service, pending: Pending) -> ShownPlan:
