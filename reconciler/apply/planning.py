@@ -169,7 +169,7 @@ def plan_or_programs(target: Target, pipeline: str, files: Mapping[str, str] | N
     require_known(target, pipeline)
     if files is None:
         files = files_of(target.root, pipeline)
-    return _plan_unchanged(target, pipeline, files) or _plan_compiled(target, pipeline, files)
+    return plan_unchanged(target, pipeline, files) or _plan_compiled(target, pipeline, files)
 
 
 def plan_with_programs(target: Target, pipeline: str) -> Planned:
@@ -205,7 +205,7 @@ def planned_between(
     )
 
 
-def _plan_unchanged(target: Target, pipeline: str, files: Mapping[str, str] | None) -> Plan | None:
+def plan_unchanged(target: Target, pipeline: str, files: Mapping[str, str] | None) -> Plan | None:
     """The plan, if the files are known to be those that are applied, byte for byte: then nothing need be compiled."""
     unchanged = find_unchanged(target, pipeline, files)
     if unchanged is None:

@@ -98,11 +98,13 @@ class HistoryTable:
 
     def read(self, **equal: str) -> tuple[dict[str, Any], ...]:
         """The rows whose columns equal the given texts, in no particular order."""
+        table = open_table(self.location)
+        return () if table is None else self.read_of(table, **equal)
+
+    def read_of(self, table: "DeltaTable", **equal: str) -> tuple[dict[str, Any], ...]:
+        """`read`, of the history as it was opened."""
         from deltalake import QueryBuilder
 
-        table = open_table(self.location)
-        if table is None:
-            return ()
         rows = QueryBuilder().register("h", table).execute(f"select * from {self._all(table)}{_where(equal)}").read_all()
         return _records(rows, self.columns)
 

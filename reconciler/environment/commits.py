@@ -11,7 +11,7 @@ Rules:
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -153,6 +153,19 @@ def is_before_checked_out(root: Path, commit: str) -> bool:
     with repository:
         head = repository.head
         return head is not None and repository.has_commit(commit) and repository.is_ancestor(commit, head)
+
+
+def pipelines_checked_out(root: Path, pipelines: Iterable[str]) -> frozenset[str]:
+    """Those of these pipelines that have files in the commit of the working tree; none outside of git."""
+    repository = open_repository(root)
+    if repository is None:
+        return frozenset()
+    with repository:
+        commit = repository.head
+        if commit is None:
+            return frozenset()
+        above = _above(repository, root)
+        return frozenset(name for name in pipelines if repository.entry(commit, above + pipeline_folder(name)) is not None)
 
 
 def has_pipeline_at(root: Path, commit: str, pipeline: str) -> bool:

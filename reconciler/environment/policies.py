@@ -29,6 +29,15 @@ _OURS = re.compile(r"^[\"']?apiVersion[\"']?\s*:\s*[\"']?reconciler/", re.MULTIL
 def what_is_asked(target: Target, homes: Homes) -> tuple[Policy | None, bool]:
     """The policy in force, None when the base branch has none, and whether even a first apply needs an approval; git is
     asked once for both. Raises ManifestInvalid, and ReconcileError (A581, U813, U816)."""
+    if target.asked is None:
+        return _look_up(target, homes)
+    if homes not in target.asked:
+        target.asked[homes] = _look_up(target, homes)
+    found: tuple[Policy | None, bool] = target.asked[homes]
+    return found
+
+
+def _look_up(target: Target, homes: Homes) -> tuple[Policy | None, bool]:
     root = target.root.resolve()
     repository = open_repository(root)
     if repository is None:

@@ -3,14 +3,16 @@ cache of compiled objects, the version of the Spark that would do the work, whet
 warehouses of the other environments, as far as this version could use them.
 
 What was seen of other pipelines' heads is kept with it for a minute (`glanced`): a first apply asks for all of them some ten
-times, and on an object store each look takes requests."""
+times, and on an object store each look takes requests. Who looks at many pipelines at once does so `at_one_moment`: git is
+asked once for policies, and its answer is the same for all of them."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from reconciler.base.cache import Cache, NoCache
 from reconciler.base.diagnostics import errors_among
@@ -46,6 +48,7 @@ class Target:
     is_default: bool = True
     others: tuple[str, ...] = ()
     glanced: Glances = field(default_factory=dict, compare=False, repr=False)
+    asked: dict[Any, Any] | None = field(default=None, compare=False, repr=False)
 
     @property
     def warehouses(self) -> tuple[str, ...]:
@@ -55,6 +58,10 @@ class Target:
     @property
     def variables(self) -> Mapping[str, str]:
         return self.environment.variables
+
+    def at_one_moment(self) -> "Target":
+        """The same target for one look at several pipelines, which takes a moment: see the module."""
+        return replace(self, asked={})
 
     def pasteable(self, text: str) -> str:
         """A text whose commands act on this environment."""

@@ -23,14 +23,14 @@ import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from reconciler.base.digest import JsonObject, canonical_json, digest_text
 from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.connectors.registry_folder import REGISTRY_FOLDER
 from reconciler.delta.documents import Document, DocumentTable, SeenDocuments
 from reconciler.delta.histories import HistoryTable
-from reconciler.delta.opening import first_line, join_location, store_hint
+from reconciler.delta.opening import first_line, join_location, open_table, store_hint
 from reconciler.registry.format import glance_from_json
 from reconciler.registry.protocol import HISTORY_COLUMNS, NUMBERS, Glance, History
 
@@ -39,22 +39,36 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
+_Definitions: TypeAlias = dict[tuple[str, str], tuple[Mapping[str, str], ...]]
+"""Of each pipeline and record the rows."""
 _SNAPSHOT_COLUMNS = ("kind", "name", "definition")
 _TRIES = 10
 _KEPT = 4
 """So many applied programs are kept in memory as they were read."""
+_KEPT_SIGNS = 16_000_000
+"""More are kept while their definitions have no more signs than that: a service is asked for the same ones all the time."""
 
 
 class DeltaRegistry:
-    """The registry of one warehouse (an absolute path or URI)."""
+    """The registry of one warehouse (an absolute path or URI). `kept_signs`: how much of programs stays in memory."""
 
-    def __init__(self, warehouse: str) -> None:
+    def __init__(self, warehouse: str, kept_signs: int = _KEPT_SIGNS) -> None:
         self._root = join_location(warehouse, REGISTRY_FOLDER)
         self._seen = SeenDocuments()
-        self._definitions: dict[tuple[str, str], tuple[Mapping[str, str], ...]] = {}
+        self._definitions: _Definitions = {}
+        self._kept_signs = kept_signs
 
     def pipelines(self) -> tuple[str, ...]:
-        return tuple(sorted({row["pipeline"] for row in self._index().read()}))
+        index = self._index()
+        known = self._seen.newest(index.location)
+        if known is not None:
+            return tuple(json.loads(known[1]))
+        table = open_table(index.location)
+        if table is None:
+            return ()
+        names = sorted({row["pipeline"] for row in index.read_of(table)})
+        self._seen.keep(index.location, table.version(), json.dumps(names), table)
+        return tuple(names)
 
     def head(self, pipeline: str) -> "Stored[Head] | None":
         from reconciler.registry.codec import head_from_json
@@ -130,9 +144,9 @@ class DeltaRegistry:
     def snapshot(self, pipeline: str, record: str) -> tuple[Mapping[str, Any], ...]:
         key = pipeline, record
         rows = self._definitions.get(key) or self._read_definitions(pipeline, record)
-        # What has its digest for a name never changes. The last few are those that a command asks for again.
-        self._definitions = dict(
-            [*((one, kept) for one, kept in self._definitions.items() if one != key), (key, rows)][-_KEPT:]
+        # What has its digest for a name never changes. The last ones are those that are asked for again.
+        self._definitions = _last_ones(
+            {one: kept for one, kept in self._definitions.items() if one != key} | {key: rows}, self._kept_signs
         )
         return tuple({**row, "definition": json.loads(row["definition"])} for row in rows)
 
@@ -194,6 +208,17 @@ class DeltaRegistry:
 
     def _history(self, history: History, pipeline: str) -> HistoryTable:
         return HistoryTable(join_location(self._root, pipeline, history.value), HISTORY_COLUMNS[history])
+
+
+def _last_ones(definitions: _Definitions, most_signs: int) -> _Definitions:
+    """The last programs, as many as are kept; in their order."""
+    kept, signs = 0, 0
+    for rows in reversed(definitions.values()):
+        signs += sum(len(row["definition"]) for row in rows)
+        if kept >= _KEPT and signs > most_signs:
+            break
+        kept += 1
+    return dict(list(definitions.items())[len(definitions) - kept :])
 
 
 _quoted: Final = json.JSONEncoder(ensure_ascii=False).encode

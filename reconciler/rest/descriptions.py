@@ -13,10 +13,11 @@ Whoever dies between two files is overtaken by the next look: `complete` writes 
 """
 
 import json
+import os
 import re
 import shutil
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -28,8 +29,15 @@ from reconciler.base.json_objects import from_json
 from reconciler.base.moments import this_moment
 from reconciler.base.names import fold
 from reconciler.environment.bases import required_branches
-from reconciler.environment.commits import checked_out, has_pipeline_at
-from reconciler.environment.source import MANIFEST_FILE, PIPELINES_FOLDER, pipeline_names, read_optional, write_text
+from reconciler.environment.commits import pipelines_checked_out
+from reconciler.environment.source import (
+    MANIFEST_FILE,
+    PIPELINES_FOLDER,
+    is_pipeline_folder,
+    pipeline_names,
+    read_optional,
+    write_text,
+)
 from reconciler.environment.target import Target
 from reconciler.rest.errors import Refused, no_such_pipeline
 from reconciler.service.new_repository import PIPELINE_NAME
@@ -91,12 +99,19 @@ class Description:
         )
 
 
-def read_description(target: Target, name: str) -> Description | None:
-    """What the API knows of a pipeline; None where it was not made through it, or is git's by now."""
-    if PIPELINE_NAME.fullmatch(name) is None or name not in pipeline_names(target.root):
+def committed_among(target: Target, names: Iterable[str]) -> frozenset[str]:
+    """Those of these pipelines that were made through the API, and are git's by now; git is asked once."""
+    made = [name for name in names if os.path.lexists(target.root / PIPELINES_FOLDER / name / DESCRIPTION_FILE)]
+    return pipelines_checked_out(target.root, made) if made else frozenset()
+
+
+def read_description(target: Target, name: str, committed: frozenset[str] | None = None) -> Description | None:
+    """What the API knows of a pipeline; None where it was not made through it, or is git's by now. `committed`: by
+    `committed_among`, where that was asked for several."""
+    if PIPELINE_NAME.fullmatch(name) is None or not is_pipeline_folder(target.root / PIPELINES_FOLDER / name):
         return None
     text = read_optional(target.root / PIPELINES_FOLDER / name / DESCRIPTION_FILE, target.root)
-    if text is None or _is_committed(target, name):
+    if text is None or name in (committed_among(target, (name,)) if committed is None else committed):
         return None
     return from_json(Description, json.loads(text))
 
@@ -233,8 +248,3 @@ def _runtime(config: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(seconds, int) and 1 <= seconds <= _MOST_SECONDS:
         found["checkpoint_interval"] = f"{seconds}s"
     return found
-
-
-def _is_committed(target: Target, name: str) -> bool:
-    commit = checked_out(target.root)
-    return commit is not None and has_pipeline_at(target.root, commit, name)

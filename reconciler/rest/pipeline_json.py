@@ -80,9 +80,15 @@ class Lookup:
     def see(self, name: str) -> Seen:
         """A pipeline. Raises Refused."""
         self.require(name)
+        return self.see_known(name)
+
+    def see_known(self, name: str, committed: frozenset[str] | None = None) -> Seen:
+        """A pipeline that is among `names`; `committed` as for `read_description`."""
         wish, standing = self._deployments.wish(name), read_standing(self.target, name)
         status = self._deployments.status(name, wish, standing)
-        return Seen(name, read_description(self.target, name), self._compiler.compile(name), wish, standing, status)
+        return Seen(
+            name, read_description(self.target, name, committed), self._compiler.compile(name), wish, standing, status
+        )
 
     def to_json(self, seen: Seen, selector: str) -> JsonObject:
         """The object, whole (`all`) or as far as it tells how the pipeline stands (`status`)."""

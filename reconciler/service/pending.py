@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from reconciler.apply.decisions import open_rejections, rejected
-from reconciler.apply.planning import plan_between
+from reconciler.apply.planning import plan_between, plan_unchanged
 from reconciler.apply.requiring_approval import require_approval
 from reconciler.apply.sizes import measure_hazards
 from reconciler.base.errors import ApprovalRequired, PlanRejected, ReconcileError
+from reconciler.environment.source import files_of
 from reconciler.environment.target import Target
 from reconciler.plan.model import Plan
 from reconciler.state.applied import AppliedState, read_applied
@@ -27,6 +28,9 @@ class Pending:
 def read_pending(target: Target, pipeline: str, applied: AppliedState | None = None) -> Pending | None:
     """What waits; None where there are neither files nor anything applied. `applied`, if that was read already. Raises as
     planning does."""
+    unchanged = plan_unchanged(target, pipeline, files_of(target.root, pipeline))
+    if unchanged is not None:
+        return Pending(unchanged, None)
     if applied is None:
         applied = read_applied(target, pipeline)
     desired = read_desired(target, pipeline, applied.snapshot)

@@ -55,6 +55,11 @@ def read_status(target: Target, pipeline: str, before: PipelineStatus | None = N
     """The status of one pipeline. Raises NotFound, RegistryError. `before`: what is pending is taken from that status, if
     the same is applied, and not planned anew."""
     require_known(target, pipeline)
+    return status_of_known(target, pipeline, before)
+
+
+def status_of_known(target: Target, pipeline: str, before: PipelineStatus | None = None) -> PipelineStatus:
+    """`read_status` of a pipeline that is known to be one (`known_pipelines`)."""
     applied = read_applied(target, pipeline)
     head = applied.head.value if applied.head else None
     standing = standing_with(target, pipeline, head)

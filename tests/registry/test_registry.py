@@ -182,20 +182,31 @@ def test_definitions_that_are_not_what_their_record_names_are_damaged(registry: 
 
 def test_the_last_few_definitions_are_read_once(tmp_path: Path) -> None:
     """They never change. Who changes what was given changes no other answer."""
-    registry = DeltaRegistry(str(tmp_path))
+    registry, large = DeltaRegistry(str(tmp_path), kept_signs=0), DeltaRegistry(str(tmp_path))
     many = [[{"kind": "table", "name": "t", "definition": {"n": number}}] for number in range(5)]
     records = [digest_json(objects) for objects in many]
     for objects, record in zip(many, records, strict=True):
         registry.write_snapshot("shop", record, objects)
         registry.snapshot("shop", record)[0]["definition"]["n"] = "changed"
+        large.snapshot("shop", record)
     for file in (tmp_path / "_registry/shop/snapshots").rglob("*.parquet"):
         file.unlink()
     for objects, record in zip(many[1:], records[1:], strict=True):
         assert registry.snapshot("shop", record) == tuple(objects)
+    assert large.snapshot("shop", records[0]) == tuple(many[0]), "small ones stay, however many"
     for reader, record in ((registry, records[0]), (DeltaRegistry(str(tmp_path)), records[4])):
         with pytest.raises(RegistryError) as caught:
             reader.snapshot("shop", record)
         assert caught.value.code == "G602"
+
+
+def test_a_pipeline_that_another_process_adds_is_known_at_once(tmp_path: Path) -> None:
+    registry, other = DeltaRegistry(str(tmp_path)), DeltaRegistry(str(tmp_path))
+    assert registry.pipelines() == ()
+    for name in ("shop", "bank"):
+        other.replace_head(None, Head(name), name)
+        assert name in registry.pipelines()
+    assert registry.pipelines() == ("bank", "shop")
 
 
 def test_a_missing_snapshot_is_an_error_not_an_empty_program(registry: Registry) -> None:

@@ -8,17 +8,19 @@ from typing import Any, Final
 from reconciler.apply.decisions import read_decisions
 from reconciler.base.errors import ReconcileError
 from reconciler.diff.wording import describe_cause
+from reconciler.environment.target import Target
 from reconciler.plan.changes import rows_of
 from reconciler.plan.model import Plan
 from reconciler.plan.words import SYMBOLS, describe_approval, judged_hazards, step_groups, summarise
 from reconciler.query.dead_letters import ALWAYS_DEAD_LETTERS, rows_without_engine
 from reconciler.registry.model import Deployment
 from reconciler.registry.protocol import History
+from reconciler.rest.descriptions import committed_among
 from reconciler.rest.errors import told_of
 from reconciler.rest.shared import Service
 from reconciler.service.pending import Pending, read_pending
 from reconciler.service.project import Project
-from reconciler.service.status import read_status
+from reconciler.service.status import read_status, status_of_known
 from reconciler.service.status_model import ConnectorStatus, PipelineStatus
 from reconciler.state.events import LoggedEvent, read_events
 from reconciler.state.rejections import Rejection, read_rejections
@@ -98,7 +100,9 @@ class Overview:
 
 def list_pipelines(service: Service) -> tuple[Listed, ...]:
     """All pipelines; one that can't be read says why."""
-    return tuple(_listed(service, name) for name in service.lookup.names())
+    target, names = service.target.at_one_moment(), service.lookup.names()
+    committed = committed_among(target, names)
+    return tuple(_listed(service, target, name, committed) for name in names)
 
 
 def overview(service: Service, name: str) -> Overview:
@@ -207,10 +211,10 @@ def lag_of(connectors: Sequence[ConnectorStatus]) -> int:
     return sum(sum(one.backlog.values()) for one in connectors)
 
 
-def _listed(service: Service, name: str) -> Listed:
+def _listed(service: Service, target: Target, name: str, committed: frozenset[str]) -> Listed:
     try:
-        seen = service.lookup.see(name)
-        status = read_status(service.target, name)
+        seen = service.lookup.see_known(name, committed)
+        status = status_of_known(target, name)
     except ReconcileError as error:
         return Listed(name, "Unknown", "", "", False, None, None, 0, told_of(error).message)
     errors = [*_errors(status, seen.wish)]
