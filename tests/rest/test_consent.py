@@ -1,0 +1,81 @@
+"""A change of a pipeline through the real client: it awaits approval, and what becomes of it is said with the start."""
+
+import pytest
+import requests
+from feldera.enums import BootstrapPolicy, PipelineStatus
+from feldera.rest.errors import FelderaAPIError
+
+from tests.rest.conftest import Serving
+from tests.rest.named import NAMED, RENAMED
+
+NO_CONNECTORS = {f"{how}_{way}_connectors": [] for how in ("added", "modified", "removed") for way in ("input", "output")}
+NO_PROGRAM = {f"{how}_{what}": [] for how in ("added", "modified", "removed") for what in ("tables", "views")}
+DIFF = {**NO_CONNECTORS, "program_diff": {**NO_PROGRAM, "modified_views": ["named"]}, "program_diff_error": None}
+
+
+def test_a_change_awaits_approval(service: Serving) -> None:
+    pipeline = service.pipeline("changed", NAMED)
+    pipeline.start()
+    pipeline.execute("INSERT INTO items VALUES (1, 'a')")
+    with pytest.raises(FelderaAPIError, match="requires that pipeline changed is stopped"):
+        pipeline.modify(sql=RENAMED)
+    pipeline.stop(force=True)
+    assert pipeline.diff(program_code=RENAMED) == DIFF
+    pipeline.modify(sql=RENAMED)
+    assert pipeline.program_version() == 2
+    pipeline.start()
+    assert pipeline.status() == PipelineStatus.AWAITINGAPPROVAL
+    assert pipeline.deployment_runtime_status_details() == {"approval_diff": DIFF}
+    assert pipeline.bootstrap_policy() == BootstrapPolicy.AWAIT_APPROVAL
+
+    # To stop is to reject: nothing was touched.
+    pipeline.stop(force=True)
+    assert pipeline.deployment_runtime_status_details() is None
+    pipeline.start(bootstrap_policy=BootstrapPolicy.AWAIT_APPROVAL)
+    pipeline.approve()
+    pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=60)
+    assert list(pipeline.query("SELECT * FROM items")) == [{"id": 1, "name": "a"}]
+    with pytest.raises(FelderaAPIError, match="does not await approval"):
+        pipeline.approve()
+    pipeline.stop(force=True)
+
+
+def test_the_start_says_what_becomes_of_changes(service: Serving) -> None:
+    pipeline = service.pipeline("policies", NAMED)
+    pipeline.start(bootstrap_policy=BootstrapPolicy.REJECT)
+    pipeline.stop(force=True)
+    pipeline.modify(sql=RENAMED)
+    with pytest.raises(RuntimeError, match="it was started with bootstrap_policy=reject; modified views: named"):
+        pipeline.start(bootstrap_policy=BootstrapPolicy.REJECT)
+    assert pipeline.deployment_error()["details"] == {"approval_diff": DIFF}
+    assert pipeline.deployment_error()["error_code"] == "BootstrapRejected"
+    assert [one["error_code"] for one in pipeline.errors()] == ["BootstrapRejected"]
+    with pytest.raises(FelderaAPIError, match="not dismissed"):
+        pipeline.start(dismiss_error=False)
+    pipeline.dismiss_error()
+    assert not pipeline.deployment_error()
+    pipeline.start(bootstrap_policy=BootstrapPolicy.ALLOW)
+    assert pipeline.status() == PipelineStatus.RUNNING
+    assert pipeline.diff() == {**NO_CONNECTORS, "program_diff": NO_PROGRAM, "program_diff_error": None}
+    pipeline.stop(force=True)
+
+
+def test_an_approval_leads_over_bootstrapping_to_what_was_wished(service: Serving) -> None:
+    pipeline = service.pipeline("approved", NAMED)
+    pipeline.start()
+    pipeline.stop(force=True)
+    # So many that somebody who looks sees them in the making.
+    more = (f"CREATE MATERIALIZED VIEW named{number} AS SELECT id FROM items;\n" for number in range(10))
+    pipeline.modify(sql=RENAMED + "".join(more))
+    pipeline.start_paused()
+    assert pipeline.status() == PipelineStatus.AWAITINGAPPROVAL
+    pipeline.approve()
+    seen = [""]
+    while seen[-1] != "Paused" and len(seen) < 50:
+        told = requests.get(f"{service.address}/v0/pipelines/approved?selector=status", timeout=60).json()
+        if told["deployment_runtime_status"] != seen[-1]:
+            seen.append(told["deployment_runtime_status"])
+    assert "Bootstrapping" in seen
+    assert not {"AwaitingApproval", "Running", "Stopped"} & set(seen)
+    assert seen[-1] == "Paused"
+    pipeline.stop(force=True)

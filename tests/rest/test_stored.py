@@ -1,0 +1,96 @@
+"""What is stored of a pipeline through the real client: cleared for good, and kept while it is paused or stops."""
+
+import threading
+import time
+
+import pytest
+from feldera.enums import BootstrapPolicy, PipelineStatus, StorageStatus
+from feldera.rest.errors import FelderaAPIError, FelderaTimeoutError
+
+from reconciler.environment.target import open_target
+from reconciler.state.lease import hold_lease, this_process
+from tests.rest.conftest import Serving
+from tests.rest.named import ITEMS, NAMED
+
+
+def test_storage_is_cleared_for_good(service: Serving) -> None:
+    pipeline = service.pipeline("cleared", NAMED)
+    pipeline.start()
+    pipeline.input_json("items", {"id": 1, "name": "a"})
+    pipeline.stop(force=True)
+    pipeline.clear_storage(wait=False)
+    assert pipeline.storage_status() == StorageStatus.CLEARING
+    with pytest.raises(FelderaAPIError, match="being cleared"):
+        pipeline.start()
+    with pytest.raises(FelderaTimeoutError):
+        pipeline.clear_storage(timeout_s=0.0)
+    pipeline.clear_storage(poll_interval_s=0.05)
+    assert pipeline.storage_status() == StorageStatus.CLEARED
+    pipeline.start(bootstrap_policy=BootstrapPolicy.REJECT)
+    assert list(pipeline.query("SELECT * FROM items")) == []
+    pipeline.stop(force=True)
+
+
+def test_cleared_storage_takes_what_was_asked_of_connectors_and_rows_on_their_way(service: Serving) -> None:
+    pipeline = service.pipeline("emptied", NAMED)
+    assert pipeline.storage_status_details() is None
+    pipeline.start_paused()
+    pipeline.pause_input_connector("items", "api_ingress")
+    pipeline.input_json("items", {"id": 1, "name": "a"}, force=True, wait=False)
+    details = pipeline.storage_status_details()
+    assert details is not None
+    assert [one["identifier"] for one in details["checkpoints"]] == [one.identifier for one in pipeline.checkpoints()]
+    pipeline.stop(force=True)
+    pipeline.clear_storage()
+    assert pipeline.storage_status_details() is None
+    pipeline.start()
+    assert not pipeline.input_connector_stats("items", "api_ingress").paused
+    assert pipeline.stats().global_metrics.total_input_records == 0
+    pipeline.input_json("items", {"id": 2, "name": "b"})
+    pipeline.wait_for_idle(idle_interval_s=1.5, timeout_s=30)
+    pipeline.stop(force=False)
+    pipeline.clear_storage()
+    pipeline.start()
+    assert pipeline.stats().global_metrics.total_input_records == 0
+    pipeline.input_json("items", {"id": 2, "name": "b"})
+    assert list(pipeline.query("SELECT * FROM items")) == [{"id": 2, "name": "b"}]
+    pipeline.stop(force=True)
+
+
+def test_a_statement_waits_while_the_pipeline_is_paused(service: Serving) -> None:
+    pipeline = service.pipeline("patient", ITEMS)
+    pipeline.start_paused()
+    inserting = threading.Thread(target=pipeline.execute, args=("INSERT INTO items VALUES (1, 'a')",), daemon=True)
+    inserting.start()
+    time.sleep(1.0)
+    assert inserting.is_alive()
+    assert list(pipeline.query("SELECT * FROM items")) == []
+    pipeline.resume()
+    inserting.join(30)
+    assert list(pipeline.query("SELECT * FROM items")) == [{"id": 1, "name": "a"}]
+    pipeline.stop(force=True)
+
+
+def test_rows_that_were_taken_before_a_pause_are_there(service: Serving) -> None:
+    pipeline = service.pipeline("drained", NAMED)
+    pipeline.start()
+    for number in range(5):
+        pipeline.input_json("items", {"id": number, "name": "a"}, wait=False)
+    pipeline.pause()
+    assert len(list(pipeline.query("SELECT * FROM items"))) == 5
+    pipeline.stop(force=True)
+
+
+def test_a_pipeline_that_stops_while_a_statement_has_it_leaves_a_checkpoint(service: Serving) -> None:
+    pipeline = service.pipeline("handed-over", NAMED)
+    pipeline.start()
+    pipeline.execute("INSERT INTO items VALUES (1, 'a')")
+    registry = open_target(service.root, None).registry
+    with hold_lease(registry, "handed-over", this_process("execute")):
+        pipeline.stop(force=False, wait=False)
+        time.sleep(1)
+    pipeline.wait_for_status(PipelineStatus.STOPPED, timeout=30)
+    head = registry.head("handed-over")
+    assert head is not None
+    assert head.value.published is not None
+    assert [one.steps for one in pipeline.checkpoints()][-1] == head.value.published.step
