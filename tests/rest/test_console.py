@@ -136,6 +136,7 @@ def test_a_version_is_rolled_back(service: Serving) -> None:
     said = act(service, "console-rolled", "rollback", version="counted@v0", by="ann", digest=digest_in(shown))
     assert "counted@v0: " in said
     assert "Rolled back" in page(service, "/console/pipelines/console-rolled")
+    assert "Carry this plan out" not in page(service, "/console/pipelines/console-rolled/rollback?version=counted@v0")
     assert "A522" in page(service, "/console/pipelines/console-rolled/rollback?version=counted@v7", 404)
     end = digest_in(page(service, "/console/pipelines/console-rolled/rollback?version=counted&end=yes"))
     act(service, "console-rolled", "rollback", version="counted", end="yes", by="ann", digest=end)

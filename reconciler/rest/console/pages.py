@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.staticfiles import StaticFiles
 
 from reconciler.base.digest import digest_text
-from reconciler.base.errors import ReconcileError
+from reconciler.base.errors import NotFound, ReconcileError
 from reconciler.base.names import fold
 from reconciler.base.version import __version__
 from reconciler.registry.model import Deployment
@@ -99,8 +99,15 @@ def router(service: Service) -> APIRouter:
     def rollback(name: str, version: str, end: str = "", said: str = "") -> Response:
         """The plan of a rollback, before it is carried out."""
         service.lookup.require(name)
-        found = views.shown_rollback(service, name, version, ends=end == "yes")
-        return render("rollback.html", name=name, tab="versions", plan=found, version=version, end=end, said=said)
+        found, why = None, ""
+        try:
+            found = views.shown_rollback(service, name, version, ends=end == "yes")
+        except NotFound:
+            raise
+        except ReconcileError as error:
+            # Such as that it is done by now: a page that is open asks again then.
+            why = told_of(error).message
+        return render("rollback.html", name=name, tab="versions", plan=found, why=why, version=version, end=end, said=said)
 
     @pages.get("/console/pipelines/{name}/history")
     def history(name: str) -> Response:
