@@ -11,8 +11,6 @@
 - One pipeline's wishes are changed one after the other.
 """
 
-import json
-import os
 import threading
 import time
 import uuid
@@ -33,9 +31,9 @@ from reconciler.registry.changing import change_document
 from reconciler.registry.model import Deployment
 from reconciler.rest.descriptions import read_description, remove_requests
 from reconciler.rest.errors import Refused, Told, told_of
+from reconciler.rest.pipeline_processes import PipelineProcesses
 from reconciler.rest.shown_diff import list_changed, shown_diff
-from reconciler.rest.work import WORK, told_in
-from reconciler.server.asking import Working, ask
+from reconciler.server.asking import Working
 from reconciler.server.places import Place
 from reconciler.service.pending import Pending, read_pending
 from reconciler.service.states import Standing, read_standing
@@ -56,7 +54,8 @@ class Deployments:
     """See the module. `logs` is the folder for what the processes say."""
 
     def __init__(self, target: Target, place: Place, logs: Path, boundary: Boundary = no_boundary) -> None:
-        self._target, self._place, self._logs, self._boundary = target, place, logs, boundary
+        self._target, self._boundary = target, boundary
+        self._processes = PipelineProcesses(target, place, logs)
         self._locks: defaultdict[str, threading.RLock] = defaultdict(threading.RLock)
         self._workers: dict[str, Working] = {}
         self._stopping: set[str] = set()
@@ -101,7 +100,7 @@ class Deployments:
 
     def log_of(self, pipeline: str) -> Path:
         """What the processes of a pipeline said."""
-        return self._logs / f"{pipeline}.log"
+        return self._processes.log_of(pipeline)
 
     def is_stopped(self, pipeline: str) -> bool:
         """Whether nothing runs, and nothing is to."""
@@ -194,7 +193,7 @@ class Deployments:
             if not read_standing(self._target, pipeline).is_applied:
                 remove_requests(self._target, pipeline)
                 return
-            self._clearing[pipeline] = working = self._work("clear", pipeline, by=by)
+            self._clearing[pipeline] = working = self._processes.begin("clear", pipeline, by=by)
             self._in_background(self._see_through_clearing, pipeline, working)
 
     def forget(self, pipeline: str) -> None:
@@ -277,7 +276,7 @@ class Deployments:
         (pause if wish.desired == PAUSED else resume)(self._target.registry, pipeline, wish.by)
         self._change(pipeline, lambda now: replace(wish, awaits="", error=None))
         self._boundary("deployment:recorded")
-        self._workers[pipeline] = working = self._work("deploy", pipeline, tells=True)
+        self._workers[pipeline] = working = self._processes.begin("deploy", pipeline, tells=True)
         self._in_background(self._see_through, pipeline, working, wish.incarnation)
 
     def _await(self, pipeline: str, wish: Deployment, plan: Plan) -> None:
@@ -305,32 +304,6 @@ class Deployments:
         if wish.desired == STOPPED and self.is_worked_on(pipeline):
             raise Refused(400, code, f"pipeline {pipeline} is stopping: start it again when it has stopped")
 
-    def _work(self, what: str, pipeline: str, **more: Any) -> Working:
-        """Begin a process, whose words go to the pipeline's log."""
-        self._logs.mkdir(mode=0o700, parents=True, exist_ok=True)
-        asked = {"root": str(self._target.root), "environment": self._target.environment.name, "pipeline": pipeline, **more}
-        output = os.open(self.log_of(pipeline), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        told = os.open(self._errors_of(pipeline), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        try:
-            return ask(self._place, self._target.root, [WORK, what, json.dumps(asked)], output, told)
-        finally:
-            os.close(output)
-            os.close(told)
-
-    def _errors_of(self, pipeline: str) -> Path:
-        return self._logs / f"{pipeline}.errors"
-
-    def _told_by(self, pipeline: str, code: int | None) -> Told:
-        """Why a process ended that should not have."""
-        text = self._errors_of(pipeline).read_text(encoding="utf-8", errors="replace")
-        told = told_in(text.rstrip("\n").rpartition("\n")[2])
-        if told is not None:
-            return told
-        how = "was killed" if code is None or code > 128 else f"ended with code {code}"
-        return Told(
-            500, "ProcessEnded", f"the process of pipeline {pipeline} {how}; starting it again finishes what it began"
-        )
-
     def _see_through(self, pipeline: str, working: Working, incarnation: str) -> None:
         code = working.wait()
         working.close()
@@ -343,7 +316,7 @@ class Deployments:
                 # Somebody stopped the run by other means.
                 self._change(pipeline, lambda now: replace(now, desired=STOPPED, since=this_moment()))
             else:
-                self._give_up(pipeline, self._told_by(pipeline, code))
+                self._give_up(pipeline, self._processes.told_by(pipeline, code))
 
     def _see_through_clearing(self, pipeline: str, working: Working) -> None:
         code = working.wait()
@@ -351,7 +324,7 @@ class Deployments:
         with self.lock(pipeline):
             self._clearing.pop(pipeline, None)
             if code != 0 and not self._is_ending:
-                self._give_up(pipeline, self._told_by(pipeline, code))
+                self._give_up(pipeline, self._processes.told_by(pipeline, code))
 
     def _stop_run(self, pipeline: str, by: str, force: bool) -> None:
         try:

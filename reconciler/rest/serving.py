@@ -15,6 +15,7 @@ from typing import Final
 import anyio.to_thread
 import uvicorn
 
+from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.base.errors import ReconcileError
 from reconciler.environment.target import Target
 from reconciler.rest.access import Callers, asking, callers_of
@@ -100,10 +101,12 @@ def _tidy_up(service: Service) -> None:
             remove_read_requests(service)
 
 
-def serve_http(target: Target, place: Place, listener: socket.socket, wanted: WantedHttp) -> None:
+def serve_http(
+    target: Target, place: Place, listener: socket.socket, wanted: WantedHttp, boundary: Boundary = no_boundary
+) -> None:
     """Answer requests until this process gets a SIGTERM."""
     complete(target)
-    service = new_service(target, place, lambda: asking.get() or getpass.getuser(), nests=wanted.nests)
+    service = new_service(target, place, lambda: asking.get() or getpass.getuser(), boundary, nests=wanted.nests)
     for task in (service.deployments.take_up, lambda: _tidy_up(service)):
         threading.Thread(target=task, daemon=True).start()
     application = new_application(service, wanted.callers(), is_local=wanted.is_local)

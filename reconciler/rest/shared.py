@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.base.moments import this_moment
 from reconciler.environment.target import Target
 from reconciler.rest.compilation import Compiler
@@ -22,11 +23,14 @@ class Service:
     deployments: Deployments
     lookup: Lookup
     by: Callable[[], str]
+    boundary: Boundary
     started_at: str = field(default_factory=this_moment)
 
 
-def new_service(target: Target, place: Place, by: Callable[[], str], *, nests: bool = True) -> Service:
+def new_service(
+    target: Target, place: Place, by: Callable[[], str], boundary: Boundary = no_boundary, *, nests: bool = True
+) -> Service:
     """A service, which has taken nothing up yet."""
     compiler = Compiler(target)
-    deployments = Deployments(target, place, Path(place.folder) / "pipelines")
-    return Service(target, place, compiler, deployments, Lookup(target, compiler, deployments, nests=nests), by)
+    deployments = Deployments(target, place, Path(place.folder) / "pipelines", boundary)
+    return Service(target, place, compiler, deployments, Lookup(target, compiler, deployments, nests=nests), by, boundary)

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from types import FrameType
 from typing import Any, Final, NoReturn, TypeAlias, assert_never
 
-from reconciler.base.boundaries import boundary_from_environment
+from reconciler.base.boundaries import Boundary, boundary_from_environment
 from reconciler.base.errors import ReconcileError
 from reconciler.base.names import fold
 from reconciler.engine.protocol import Engine, Rows
@@ -40,12 +40,12 @@ _POLL_SECONDS: Final = 0.1
 Asked: TypeAlias = Mapping[str, Any]
 
 
-def carry_out(arguments: list[str], engine: Engine | None = None) -> int:
-    """Do what the words after WORK say, on an engine; None: on Spark."""
+def carry_out(arguments: list[str], engine: Engine | None = None, boundary: Boundary | None = None) -> int:
+    """Do what the words after WORK say, on an engine (None: on Spark), with a boundary (None: the one of a command)."""
     name, text = arguments[1:]
     asked = json.loads(text)
     try:
-        with _open(asked, engine) as project:
+        with _open(asked, engine, boundary or boundary_from_environment(os.environ)) as project:
             _WORK[name](project.pipeline(asked["pipeline"]), asked)
     except Refused as refused:
         return _fail(refused.told)
@@ -79,7 +79,7 @@ def _fail(told: Told) -> int:
     return 1
 
 
-def _open(asked: Asked, engine: Engine | None) -> Project:
+def _open(asked: Asked, engine: Engine | None, boundary: Boundary) -> Project:
     def tell(message: str) -> None:
         print(f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {message}", flush=True)
 
@@ -87,7 +87,7 @@ def _open(asked: Asked, engine: Engine | None) -> Project:
         done = f": done ({progress.detail})" if progress.detail else ": done"
         tell(f"{progress.number}/{progress.total} {progress.step}{done if progress.done else ''}")
 
-    observer = Observer(report, tell, boundary_from_environment(os.environ)) if asked.get("tells") else SILENT
+    observer = Observer(report, tell, boundary) if asked.get("tells") else SILENT
     return Project.open(asked["root"], asked["environment"], engine, observer)
 
 

@@ -242,7 +242,7 @@ class RunLoop:
 
     def _checkpoint(self, head: Head, step: int, cause: str) -> None:
         try:
-            written = write_checkpoint(self._target, head, None, cause)
+            written = write_checkpoint(self._target, head, None, cause, self._session.boundary)
         except RegistryError as error:
             self._session.tell(f"no checkpoint was written: {error.code}: {error.message}")
             return

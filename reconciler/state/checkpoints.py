@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from reconciler.base.boundaries import BEFORE, EFFECTED, Boundary, no_boundary
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import NotFound, ReconcileError, RegistryError
 from reconciler.base.json_objects import from_json
@@ -46,7 +47,9 @@ class Checkpoint:
     foreign: Mapping[str, ForeignStep]
 
 
-def write_checkpoint(target: Target, head: Head, name: str | None, cause: str) -> Checkpoint:
+def write_checkpoint(
+    target: Target, head: Head, name: str | None, cause: str, boundary: Boundary = no_boundary
+) -> Checkpoint:
     """Write down where a pipeline stands, as its head says. Raises NotFound (A506) when nothing is applied, ReconcileError
     (A516) for what can't be a name."""
     if head.published is None or head.applied is None or head.applied.record is None:
@@ -68,14 +71,16 @@ def write_checkpoint(target: Target, head: Head, name: str | None, cause: str) -
         "positions": canonical_json(value["positions"]),
         "outputs": canonical_json(value["outputs"]),
     }
+    boundary(f"checkpoint:{BEFORE}")
     target.registry.append(History.CHECKPOINTS, head.pipeline, [row], None)
+    boundary(f"checkpoint:{EFFECTED}")
     return _decoded(head.pipeline, row)
 
 
-def create_checkpoint(target: Target, pipeline: str, name: str | None) -> Checkpoint:
+def create_checkpoint(target: Target, pipeline: str, name: str | None, boundary: Boundary = no_boundary) -> Checkpoint:
     """Write a checkpoint of the last published step. Takes no lease: the head is one document."""
     stored = target.registry.head(pipeline)
-    return write_checkpoint(target, stored.value if stored else Head(pipeline), name, "named")
+    return write_checkpoint(target, stored.value if stored else Head(pipeline), name, "named", boundary)
 
 
 def list_checkpoints(target: Target, pipeline: str) -> tuple[Checkpoint, ...]:

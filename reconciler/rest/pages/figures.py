@@ -134,7 +134,7 @@ def router(service: Service) -> APIRouter:
     def checkpoint(name: str) -> JsonObject:
         """Write a checkpoint of the last published step. It is there when this is answered."""
         service.lookup.require(name)
-        written = create_checkpoint(service.target, name, None)
+        written = create_checkpoint(service.target, name, None, service.boundary)
         return {"checkpoint_sequence_number": written.step, "incarnation_uuid": _incarnation(service, name)}
 
     @pages.get("/pipelines/{name}/checkpoint_status")
