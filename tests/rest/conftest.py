@@ -1,8 +1,10 @@
 """A service over HTTP for tests, and the real client of it."""
 
+import contextlib
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,6 +56,23 @@ class Serving:
         if self.process is not None:
             self.process.terminate()
             self.process.wait(60)
+
+    def hold(self, boundary: str) -> None:
+        """Have each process that comes to a boundary stay there, until it is let go."""
+        (self.root / "held").unlink(missing_ok=True)
+        (self.root / "hold").write_text(boundary)
+
+    def wait_until_held(self) -> int:
+        """The process that has come there, when one has."""
+        for _ in range(600):
+            with contextlib.suppress(FileNotFoundError, ValueError):
+                return int((self.root / "held").read_text())
+            time.sleep(0.05)
+        raise AssertionError(f"nobody comes to {(self.root / 'hold').read_text()}")
+
+    def let_go(self) -> None:
+        """Have those who are held go on, and all who come."""
+        (self.root / "hold").unlink()
 
     @property
     def client(self) -> "FelderaClient":

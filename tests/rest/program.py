@@ -2,12 +2,18 @@
 
 It writes its address on a line. All is real but the engine, which is `testing.recording`'s on Delta tables: it takes INSERT,
 DELETE and SELECT * FROM …, and a view has a row that tells whether what it reads has changed.
+
+A process of it that comes to the boundary which the file ROOT/hold names writes its number into ROOT/held, and stays there
+for as long as that file is there: so a test kills whom it likes at that moment.
 """
 
 import os
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
+from reconciler.base.boundaries import boundary_from_environment
 from reconciler.environment.target import open_target
 from reconciler.rest.serving import WantedHttp, listener_at, serve_http
 from reconciler.rest.work import carry_out
@@ -32,14 +38,37 @@ def main(root: str, _: str, form: str = "nested", tokens: str = "") -> None:
     )
     listener = listener_at(wanted)
 
-    def run(arguments: list[str]) -> int:
-        return carry_out(arguments, RecordingEngine(DeltaWriter()))
+    boundary = _boundary(target.root)
 
-    http = Http(listener, lambda taken: serve_http(target, place, taken, wanted))
+    def run(arguments: list[str]) -> int:
+        return carry_out(arguments, RecordingEngine(DeltaWriter()), boundary)
+
+    http = Http(listener, lambda taken: serve_http(target, place, taken, wanted, boundary))
     with only_server(place):
         print(wanted.address(listener), flush=True)
         ignore = lambda message: None  # noqa: E731
         Server(place, Wanted({}, False, None), Processes(run, no_spark, http), ignore, ignore).serve()
+
+
+def _boundary(root: Path) -> Callable[[str], None]:
+    """Die where RECONCILE_CRASH_AT says so; stay where ROOT/hold says so."""
+    hold, held, dies = root / "hold", root / "held", boundary_from_environment(os.environ)
+
+    def boundary(name: str) -> None:
+        dies(name)
+        if _named(hold) == name:
+            held.write_text(str(os.getpid()))
+            while _named(hold) == name:
+                time.sleep(0.02)
+
+    return boundary
+
+
+def _named(file: Path) -> str:
+    try:
+        return file.read_text()
+    except FileNotFoundError:
+        return ""
 
 
 if __name__ == "__main__":
