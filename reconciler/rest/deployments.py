@@ -1,7 +1,8 @@
 """What is wished of pipelines, and the processes that carry it out.
 
 - A wish (`registry.model.Deployment`) is written down before anything is done for it. A service that is killed leaves
-  wishes, and the next one takes up what is to run (`take_up`).
+  wishes, and the next one takes up what is to run (`take_up`), when the run that was left has ended, however long that
+  takes.
 - A pipeline that is to run has one process of the server's, which applies what the files say and then runs
   (`work.WORK`). That is begun only when apply would not refuse the plan; else the pipeline awaits approval, of that plan and
   no other, and nothing is touched.
@@ -23,7 +24,7 @@ from typing import Any, Final
 from reconciler.apply.giving_approval import give_approval
 from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.base.digest import JsonObject
-from reconciler.base.errors import PlanRejected, ReconcileError
+from reconciler.base.errors import PlanRejected, ReconcileError, RegistryError
 from reconciler.base.moments import this_moment
 from reconciler.environment.target import Target
 from reconciler.plan.model import Plan
@@ -46,8 +47,7 @@ STOPPED: Final = "stopped"
 RUNNING: Final = "running"
 PAUSED: Final = "paused"
 _POLL_SECONDS: Final = 0.05
-_DYING_SECONDS: Final = 30.0
-"""So long a run may take to end that the service before left."""
+_LONGEST_POLL_SECONDS: Final = 1.0
 
 
 class Deployments:
@@ -59,6 +59,7 @@ class Deployments:
         self._locks: defaultdict[str, threading.RLock] = defaultdict(threading.RLock)
         self._workers: dict[str, Working] = {}
         self._stopping: set[str] = set()
+        self._left: set[str] = set()
         self._clearing: dict[str, Working] = {}
         self._awaited: dict[str, tuple[str, JsonObject]] = {}
         self._reached: dict[str, str] = {}
@@ -74,8 +75,9 @@ class Deployments:
         return Deployment() if found is None else found.value
 
     def is_worked_on(self, pipeline: str) -> bool:
-        """Whether a process of this service applies or runs the pipeline, or the service is about to stop its run."""
-        return pipeline in self._workers or pipeline in self._stopping
+        """Whether a process of this service applies or runs the pipeline, or the service is about to stop its run, or to
+        take it up."""
+        return pipeline in self._workers or pipeline in self._stopping or pipeline in self._left
 
     def is_clearing(self, pipeline: str) -> bool:
         """Whether what is stored of the pipeline is being removed."""
@@ -124,7 +126,8 @@ class Deployments:
             if wish.desired != STOPPED and (self.is_worked_on(pipeline) or wish.awaits):
                 _require_same_start(pipeline, wish, initial, policy)
                 return
-            self.require_stopped(pipeline, "a start", "IllegalPipelineAction")
+            if not self._is_left_alone(pipeline, wish):
+                self.require_stopped(pipeline, "a start", "IllegalPipelineAction")
             if wish.error is not None and not dismisses:
                 message = f"pipeline {pipeline} has an error that was not dismissed: {wish.error['message']}"
                 raise Refused(400, "CannotStartWithUndismissedError", message)
@@ -169,6 +172,7 @@ class Deployments:
         What waits for an approval is touched by nothing, and waits no more."""
         with self.lock(pipeline):
             self._change(pipeline, lambda now: _stopped(now, by))
+            self._left.discard(pipeline)
             working = self._workers.get(pipeline)
             is_live = live_run(self._target.registry, pipeline) is not None
             if working is not None and not force:
@@ -217,8 +221,10 @@ class Deployments:
         """Go on with what was wished before this service was started."""
         for pipeline in known_pipelines(self._target):
             with self.lock(pipeline):
-                if self.wish(pipeline).desired != STOPPED:
-                    self._in_background(self._take_up, pipeline)
+                wish = self.wish(pipeline)
+                if wish.desired != STOPPED and not wish.awaits and not self.is_worked_on(pipeline):
+                    self._left.add(pipeline)
+                    self._in_background(self._take_up, pipeline, wish.incarnation)
 
     def end(self) -> None:
         """End what runs, and wait for it; what is wished stays."""
@@ -228,20 +234,36 @@ class Deployments:
         while self._workers or self._clearing:
             time.sleep(_POLL_SECONDS)
 
-    def _take_up(self, pipeline: str) -> None:
+    def _take_up(self, pipeline: str, incarnation: str) -> None:
         """Go on with one pipeline, when what the service before left running has ended."""
-        ends_by = time.monotonic() + _DYING_SECONDS
-        while live_run(self._target.registry, pipeline) is not None and time.monotonic() < ends_by:
-            time.sleep(_POLL_SECONDS)
+        wait = _POLL_SECONDS
+        while not self._has_taken_up(pipeline, incarnation):
+            time.sleep(wait)
+            wait = min(2 * wait, _LONGEST_POLL_SECONDS)
+
+    def _has_taken_up(self, pipeline: str, incarnation: str) -> bool:
+        """Take a pipeline up if nobody runs it any more. Whether there is nothing left to do."""
         with self.lock(pipeline):
-            wish = self.wish(pipeline)
-            is_live = live_run(self._target.registry, pipeline) is not None
-            if wish.desired == STOPPED or wish.awaits or is_live or self.is_worked_on(pipeline):
-                return
+            if pipeline not in self._left or self._is_ending:
+                return True
             try:
-                self._go_on(pipeline, wish, self._pending(pipeline))
+                if live_run(self._target.registry, pipeline) is not None:
+                    return False
+                wish = self.wish(pipeline)
+                if wish.desired != STOPPED and wish.incarnation == incarnation:
+                    self._go_on(pipeline, wish, self._pending(pipeline))
+            except RegistryError:
+                # It may be reached in a moment.
+                return False
             except (Refused, ReconcileError) as error:
                 self._give_up(pipeline, error.told if isinstance(error, Refused) else told_of(error))
+            self._left.discard(pipeline)
+            return True
+
+    def _is_left_alone(self, pipeline: str, wish: Deployment) -> bool:
+        """Whether a pipeline is wished to run and nobody cares: who saw its run end could not write that down."""
+        is_wished = wish.desired != STOPPED and not wish.awaits
+        return is_wished and not self.is_worked_on(pipeline) and live_run(self._target.registry, pipeline) is None
 
     def _pending(self, pipeline: str) -> Pending | None:
         return read_pending(self._target, pipeline)
