@@ -298,7 +298,7 @@ class Deployments:
         (pause if wish.desired == PAUSED else resume)(self._target.registry, pipeline, wish.by)
         self._change(pipeline, lambda now: replace(wish, awaits="", error=None))
         self._boundary("deployment:recorded")
-        self._workers[pipeline] = working = self._processes.begin("deploy", pipeline, tells=True)
+        self._workers[pipeline] = working = self._processes.start(pipeline)
         self._in_background(self._see_through, pipeline, working, wish.incarnation)
 
     def _await(self, pipeline: str, wish: Deployment, plan: Plan) -> None:

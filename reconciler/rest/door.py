@@ -95,7 +95,7 @@ class Door:
 
 def sent(told: Told) -> Response:
     """An error as it is sent."""
-    return JSONResponse(told.to_json(), told.status)
+    return JSONResponse(told.to_json(), told.status, dict(told.headers))
 
 
 def _token(request: Request) -> str | None:

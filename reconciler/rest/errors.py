@@ -11,6 +11,8 @@ from reconciler.base.errors import LeaseHeld, ManifestInvalid, NotFound, Reconci
 UNKNOWN_PIPELINE: Final = "UnknownPipelineName"
 """The client looks at this code: to it, a pipeline is not there."""
 _NO_PIPELINE: Final = "U812"
+COME_AGAIN_SECONDS: Final = "5"
+"""The client comes again three times: that is as long as with the waits that it chooses by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,11 @@ class Told:
     code: str
     message: str
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """When to come again, where that helps."""
+        return {"Retry-After": COME_AGAIN_SECONDS} if self.status == 503 else {}
 
     def to_json(self) -> JsonObject:
         """The body of the answer."""

@@ -19,10 +19,15 @@ class PipelineProcesses:
     def __init__(self, target: Target, place: Place, logs: Path) -> None:
         self._target, self._place, self._logs = target, place, logs
 
+    def start(self, pipeline: str) -> Working:
+        """Begin the process that applies and runs a pipeline, which waits for its turn. Raises ReconcileError (U862)."""
+        return self.begin("deploy", pipeline, tells=True, turns=str(self._logs))
+
     def begin(self, what: str, pipeline: str, **more: Any) -> Working:
         """Begin a process, whose words go to the pipeline's log. Raises ReconcileError (U862)."""
         self._logs.mkdir(mode=0o700, parents=True, exist_ok=True)
-        asked = {"root": str(self._target.root), "environment": self._target.environment.name, "pipeline": pipeline, **more}
+        environment = self._target.environment.name
+        asked = {"root": str(self._target.root), "environment": environment, "pipeline": pipeline, **more}
         output = os.open(self.log_of(pipeline), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         told = os.open(self._errors_of(pipeline), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:

@@ -1,4 +1,5 @@
-"""Work that a request waits for: done by a process of the server, which answers on its standard output."""
+"""Work that a request waits for: done by a process of the server, which answers on its standard output. Queries and
+statements take turns (`turns.Gate`)."""
 
 import json
 import os
@@ -9,69 +10,117 @@ from typing import IO, Any, Final
 from reconciler.base.digest import JsonObject
 from reconciler.rest.errors import Refused, Told
 from reconciler.rest.shared import Service
+from reconciler.rest.turns import Admitted
 from reconciler.rest.work import WORK, told_in
 from reconciler.server.asking import Working, ask
 
 _CHUNK: Final = 1 << 16
+_TAKE_TURNS: Final = ("query", "rows")
 
 
 def answer_of(service: Service, pipeline: str, what: str, **asked: Any) -> bytes:
-    """All that a process answers. Raises Refused where it fails."""
+    """All that a process answers. Raises Refused where it fails, or too many are asked for."""
     with tempfile.TemporaryFile() as told:
-        reading, working = _begun(service, pipeline, what, asked, told.fileno())
+        answering = _begun(service, pipeline, what, asked, told.fileno())
         found = bytearray()
-        while chunk := os.read(reading, _CHUNK):
-            found += chunk
-        _ended(reading, working, told)
+        try:
+            while chunk := answering.read():
+                found += chunk
+            answering.require_done(told)
+        finally:
+            answering.close()
     return bytes(found)
 
 
 def answer_in_parts(service: Service, pipeline: str, what: str, **asked: Any) -> Iterator[bytes]:
-    """What a process answers, as it comes. Raises Refused where it fails before it says anything: also where nobody asks for
-    a part."""
+    """What a process answers, as it comes. Raises Refused where it fails before it says anything, also where nobody asks for
+    a part; and where too many are asked for."""
     with tempfile.TemporaryFile() as told:
-        reading, working = _begun(service, pipeline, what, asked, told.fileno())
-        first = os.read(reading, _CHUNK)
-        if first:
-            return _parts(first, reading, working)
-        _ended(reading, working, told)
-    return iter(())
+        answering = _begun(service, pipeline, what, asked, told.fileno())
+        try:
+            first = answering.read()
+            if not first:
+                answering.require_done(told)
+        except BaseException:
+            answering.close()
+            raise
+    return _Parts(first, answering)
 
 
-def _begun(service: Service, pipeline: str, what: str, asked: JsonObject, told: int) -> tuple[int, Working]:
-    """A process that was begun, and where its output is read."""
+class _Answering:
+    """A process that answers: where its answer is read, and its turn, if it has one."""
+
+    def __init__(self, reading: int, working: Working, admitted: Admitted | None) -> None:
+        self._reading, self._working, self._admitted = reading, working, admitted
+        self._is_open = True
+
+    def read(self) -> bytes:
+        """The next part of the answer; nothing at its end. What comes first was found with all its rows."""
+        found = os.read(self._reading, _CHUNK) if self._is_open else b""
+        if self._admitted is not None:
+            self._admitted.has_worked()
+        return found
+
+    def require_done(self, told: IO[bytes]) -> None:
+        """Wait for a process that writes no more. Raises Refused where it failed."""
+        code = self._working.wait()
+        told.seek(0)
+        if code != 0:
+            raise _failed(told_in(told.read().decode("utf-8", "replace").rstrip("\n").rpartition("\n")[2]))
+
+    def end(self) -> None:
+        """Wait for a process that writes no more."""
+        if self._is_open:
+            self._working.wait()
+            self.close()
+
+    def close(self) -> None:
+        """Let go of it; kill the process if it has not ended."""
+        if self._is_open:
+            self._is_open = False
+            self._working.close()
+            os.close(self._reading)
+            if self._admitted is not None:
+                self._admitted.leave()
+
+
+class _Parts(Iterator[bytes]):
+    """The parts of an answer. Who does not read on wants no more, be it that he never began: a generator would not hear of
+    that."""
+
+    def __init__(self, first: bytes, answering: _Answering) -> None:
+        self._first, self._answering = first, answering
+
+    def __next__(self) -> bytes:
+        found, self._first = self._first or self._answering.read(), b""
+        if not found:
+            self._answering.end()
+            raise StopIteration
+        return found
+
+    def __del__(self) -> None:
+        self._answering.close()
+
+
+def _begun(service: Service, pipeline: str, what: str, asked: JsonObject, told: int) -> _Answering:
+    """A process that was begun, when its turn had come."""
     target = service.target
     whole = {"root": str(target.root), "environment": target.environment.name, "pipeline": pipeline, **asked}
-    reading, writing = os.pipe()
+    admitted = service.gate.enter() if what in _TAKE_TURNS else None
     try:
-        return reading, ask(service.place, target.root, [WORK, what, json.dumps(whole)], writing, told)
+        reading, writing = os.pipe()
+        try:
+            working = ask(service.place, target.root, [WORK, what, json.dumps(whole)], writing, told)
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
     except BaseException:
-        os.close(reading)
+        if admitted is not None:
+            admitted.leave()
         raise
-    finally:
-        os.close(writing)
-
-
-def _ended(reading: int, working: Working, told: IO[bytes]) -> None:
-    """Wait for a process that writes no more. Raises Refused where it failed."""
-    os.close(reading)
-    code = working.wait()
-    working.close()
-    told.seek(0)
-    if code != 0:
-        raise _failed(told_in(told.read().decode("utf-8", "replace").rstrip("\n").rpartition("\n")[2]))
-
-
-def _parts(first: bytes, reading: int, working: Working) -> Iterator[bytes]:
-    try:
-        yield first
-        while chunk := os.read(reading, _CHUNK):
-            yield chunk
-        working.wait()
-    finally:
-        # Who does not read on wants no more.
-        working.close()
-        os.close(reading)
+    return _Answering(reading, working, admitted)
 
 
 def _failed(told: Told | None) -> Refused:

@@ -10,12 +10,13 @@ from reconciler.environment.target import Target
 from reconciler.rest.compilation import Compiler
 from reconciler.rest.deployments import Deployments
 from reconciler.rest.pipeline_json import Lookup
+from reconciler.rest.turns import Gate
 from reconciler.server.places import Place
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The service of one environment of a repository. `by` is who asks, in records."""
+    """The service of one environment of a repository. `by` is who asks, in records; `gate` lets queries in."""
 
     target: Target
     place: Place
@@ -24,6 +25,7 @@ class Service:
     lookup: Lookup
     by: Callable[[], str]
     boundary: Boundary
+    gate: Gate = field(default_factory=Gate)
     started_at: str = field(default_factory=this_moment)
 
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NoReturn, TypeAlias, assert_never
 
@@ -27,6 +28,7 @@ from reconciler.plan.words import summarise
 from reconciler.rest.answers import json_text, write_answer
 from reconciler.rest.descriptions import remove_requests
 from reconciler.rest.errors import Refused, Told, told_of
+from reconciler.rest.turns import wait_for_turn
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
 from reconciler.sql.lexer import Dialect, tokens_of
@@ -92,7 +94,7 @@ def _open(asked: Asked, engine: Engine | None, boundary: Boundary) -> Project:
 
 
 def _deploy(pipeline: Pipeline, asked: Asked) -> None:
-    """Apply what the files say, and run the pipeline until this process is told to end."""
+    """Apply what the files say, and run the pipeline until this process is told to end. Starts take turns."""
     is_to_end = False
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -100,9 +102,12 @@ def _deploy(pipeline: Pipeline, asked: Asked) -> None:
         is_to_end = True
 
     signal.signal(signal.SIGTERM, end)
+    turn = wait_for_turn(Path(asked["turns"]), lambda: is_to_end)
+    if turn is None:
+        return
     pipeline.apply()
     if not is_to_end:
-        pipeline.run(interval_seconds=_INTERVAL_SECONDS, stop=lambda: is_to_end, abandon=_abandon)
+        pipeline.run(interval_seconds=_INTERVAL_SECONDS, stop=lambda: is_to_end, abandon=_abandon, warmed=turn.end)
 
 
 def _abandon(why: str) -> NoReturn:

@@ -58,6 +58,7 @@ def run_pipeline(target: Target, pipeline: str, session: Session, pace: Pace) ->
         with watching_for_force(target.registry, pipeline, pace.abandon):
             if not pace.once:
                 warm_up(target, pipeline, session, pace.stop)
+            pace.warmed()
             _run(target, pipeline, session, loop, log, pace.stop)
     except LeaseHeld:
         # Somebody else runs the pipeline now, and tells of it.

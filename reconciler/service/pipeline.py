@@ -200,14 +200,16 @@ class Pipeline:
         interval_seconds: float = 1.0,
         stop: Callable[[], bool] = lambda: False,
         abandon: Callable[[str], None] | None = None,
+        warmed: Callable[[], None] = lambda: None,
     ) -> RunResult:
         """Ingest what the inputs have and bring every view up to date, until `stop` says so (asked between two steps), or
         `once`. `interval_seconds`: how often to look for new input, at most, while there is none. `abandon` is called with
-        the reason where somebody forces the run to end within a step; it must not return."""
+        the reason where somebody forces the run to end within a step; it must not return. `warmed` is called once the engine
+        is warm."""
         engine = self._engines.to_work_on(self.name) if once else self._engines.to_run(self.name)
         session = self._observer.session(engine)
         upkeep = None if once else self._live_pruning(engine)
-        pace = Pace(once=once, interval_seconds=interval_seconds, stop=stop, abandon=abandon, upkeep=upkeep)
+        pace = Pace(once, interval_seconds, stop, abandon, upkeep, warmed)
         return run_pipeline(self.target, self.name, session, pace)
 
     def run_once(self) -> RunResult:

@@ -1,0 +1,125 @@
+"""Turns: what needs Spark for a moment is done a few at a time, so that many who ask at once wait for each other and not for
+a machine that does everything at once.
+
+- Starts (`StartingTurn`). A process that starts a pipeline holds a lock while it applies and warms Spark; the kernel takes
+  the lock from whoever dies. Who takes long lets the next one start all the same: small pipelines don't wait for large
+  bootstraps. Who waits is asked now and then whether he still wants to start.
+- Requests (`Gate`). Queries and statements each have a process. So many work at once, in the order in which they came; a
+  request makes room when the first of its answer is there, since the rest needs no Spark. Of all that wait, work or are
+  being read there are so many; who comes then is told to come again (503, `Busy`).
+"""
+
+import fcntl
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from reconciler.rest.errors import Refused
+
+_AT_ONCE: Final = max(2, os.cpu_count() or 1)
+_MOST_REQUESTS: Final = 100
+_POLL_SECONDS: Final = 0.1
+_LONGEST_TURN_SECONDS: Final = 30.0
+
+
+class StartingTurn:
+    """The turn of a process to start a pipeline; over when `end` is called, when it took long, or with the process."""
+
+    def __init__(self, descriptor: int, longest: float) -> None:
+        self._descriptor: int | None = descriptor
+        self._ending = threading.Lock()
+        self._timer = threading.Timer(longest, self.end)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def end(self) -> None:
+        """Let another one start."""
+        self._timer.cancel()
+        with self._ending:
+            if self._descriptor is not None:
+                # Closing is not enough where this process has forked.
+                fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+                os.close(self._descriptor)
+                self._descriptor = None
+
+
+def wait_for_turn(
+    folder: Path, gives_up: Callable[[], bool], at_once: int = _AT_ONCE, longest: float = _LONGEST_TURN_SECONDS
+) -> StartingTurn | None:
+    """Wait until this process may start a pipeline; None: it gave up. `folder` is where the locks are, which exists."""
+    while not gives_up():
+        for number in range(at_once):
+            descriptor = os.open(folder / f"starting-{number}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                continue
+            return StartingTurn(descriptor, longest)
+        time.sleep(_POLL_SECONDS)
+    return None
+
+
+class Gate:
+    """See the module: `at_once` work, and `most` are inside."""
+
+    def __init__(self, at_once: int = 2 * _AT_ONCE, most: int = _MOST_REQUESTS) -> None:
+        self._at_once, self._most = at_once, most
+        self._lock = threading.Lock()
+        self._waiting: deque[threading.Event] = deque()
+        self._working = 0
+        self._inside = 0
+
+    def enter(self) -> "Admitted":
+        """Come in, and wait for a place to work. Raises Refused where too many are inside."""
+        with self._lock:
+            if self._inside >= self._most:
+                message = f"{self._most} queries and statements are being answered: come again in a moment"
+                raise Refused(503, "Busy", message)
+            self._inside += 1
+            turn = threading.Event()
+            if self._working < self._at_once:
+                self._working += 1
+                turn.set()
+            else:
+                self._waiting.append(turn)
+        turn.wait()
+        return Admitted(self)
+
+    def free(self) -> None:
+        """Let the next one work."""
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().set()
+            else:
+                self._working -= 1
+
+    def leave(self) -> None:
+        """Make room for one who comes."""
+        with self._lock:
+            self._inside -= 1
+
+
+class Admitted:
+    """One who was let in. It works first, then only hands over its answer, then leaves. Each may be said more than once."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self._works, self._is_inside = True, True
+
+    def has_worked(self) -> None:
+        """What is left to do needs no Spark."""
+        if self._works:
+            self._works = False
+            self._gate.free()
+
+    def leave(self) -> None:
+        """All is over."""
+        self.has_worked()
+        if self._is_inside:
+            self._is_inside = False
+            self._gate.leave()
