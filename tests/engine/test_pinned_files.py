@@ -151,6 +151,32 @@ def test_queries(query: str, numbers: StoredSource, tmp_path: Path) -> None:
     check(tmp_path, query, *sources)
 
 
+EMPTY = (
+    "SELECT * FROM t",
+    "SELECT word, count(*) AS n, sum(id) AS s FROM t GROUP BY word",
+    "SELECT count(*) AS n, max(half) AS m FROM t",
+    "SELECT o.id, t.half FROM o LEFT JOIN t ON t.id = o.id",
+)
+
+
+@pytest.mark.parametrize("query", mostly_slow(EMPTY, EMPTY[3]))
+def test_a_table_without_rows(query: str, numbers: StoredSource, tmp_path: Path) -> None:
+    columns = (ColumnType("id", "BIGINT", nullable=False), ColumnType("half", "INT"), ColumnType("word", "VARCHAR(5)"))
+    create_table(str(tmp_path / "empty"), columns, Transaction("c", 1))
+    check(tmp_path / "v", query, StoredSource("t", str(tmp_path / "empty"), 0), replace(numbers, name="o"))
+
+
+def test_a_query_of_a_table_without_rows_replays_no_log(spark_engine: Engine, tmp_path: Path) -> None:
+    empty = str(tmp_path / "empty")
+    create_table(empty, (ColumnType("id", "BIGINT", nullable=False), ColumnType("word", "STRING")), Transaction("c", 1))
+    before = jobs()
+    found = spark_engine.select(
+        Selection("SELECT word, count(*) AS n FROM t GROUP BY word", (StoredSource("t", empty, 0),), {})
+    )
+    assert found.rows == []
+    assert jobs() - before <= 2
+
+
 def test_columns_to_come_names_and_calls_that_fail(numbers: StoredSource, tmp_path: Path) -> None:
     source = StoredSource("t", numbers.location, 1, (ColumnType("later", "DATE"),), ("ID", "Half"))
     check(tmp_path / "names", "SELECT * FROM t", source, names=("a", "b", "c", "d"))

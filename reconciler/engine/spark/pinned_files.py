@@ -7,6 +7,7 @@ that is not sure, or where the log helps to pass over files:
 - The table is one of `delta.arrow_rows`, on a disk, of few files (`MOST_FILES`) and bytes (`MOST_BYTES`): so much is read as
   soon as it is passed over. Folders and files have plain names: Spark takes others for patterns, or for hidden.
 - The view is one of `plain_views`, and what becomes of failures is said there.
+- A table without rows has no files, and is no rows of this process's (`small_rows`): Delta's reader replays its log, too.
 - A file that is gone is an error, and never the loss of its rows: Spark looks for each when the table is named, refuses
   where one is missing, and its list is held against ours.
 
@@ -20,7 +21,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from reconciler.base.errors import Declared
-from reconciler.delta.arrow_rows import PlainTable, plain_table
+from reconciler.delta.arrow_rows import PlainTable, arrow_schema, plain_table
+from reconciler.delta.arrow_writes import all_nullable
 from reconciler.delta.opening import is_local
 from reconciler.engine.protocol import Built, LogSource, StoredSource, ViewBuild
 from reconciler.engine.spark.failures import translated
@@ -28,6 +30,7 @@ from reconciler.engine.spark.functions import failed_calls
 from reconciler.engine.spark.locations import Sessions, is_plain_file, is_plain_place, spark_location
 from reconciler.engine.spark.plain_settings import is_plain_session
 from reconciler.engine.spark.plain_views import AskedOnce, is_determined, is_plain, left_to_spark
+from reconciler.engine.spark.small_rows import can_bring_rows, frame_of
 from reconciler.engine.spark.staging import staged_before, write_staged
 from reconciler.engine.spark.views import isolated, log_frame, register, result_of, stored_frame
 
@@ -94,6 +97,9 @@ def _by_files(session: SparkSession, source: StoredSource) -> DataFrame | None:
     table = plain_table(source.location, source.version)
     if table is None or not _is_of_few(table):
         return None
+    if not table.files:
+        schema = all_nullable(table.schema)
+        return frame_of(session, schema, arrow_schema(schema).empty_table()) if can_bring_rows(session) else None
     place = spark_location(source.location.rstrip("/"))
     paths = [f"{place}/{file.path}" for file in table.files]
     with translated(f"reading {source.name}"):
@@ -103,7 +109,7 @@ def _by_files(session: SparkSession, source: StoredSource) -> DataFrame | None:
 
 def _is_of_few(table: PlainTable) -> bool:
     return (
-        0 < len(table.files) <= MOST_FILES
+        len(table.files) <= MOST_FILES
         and table.bytes <= MOST_BYTES
         and all(is_plain_file(file.path) for file in table.files)
     )
