@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.version import __version__
+from reconciler.environment.source import pipeline_names
 from reconciler.environment.target import Target
 from reconciler.registry.model import Deployment
 from reconciler.rest.compilation import Compiled, Compiler, program_info
@@ -74,7 +75,8 @@ class Lookup:
 
     def require(self, name: str) -> None:
         """Raises Refused where there is no such pipeline."""
-        if name not in self.names():
+        # All those that the registry knows are only looked for where files don't tell: that reads a table.
+        if name not in pipeline_names(self.target.root) and name not in self.names():
             raise no_such_pipeline(name)
 
     def see(self, name: str) -> Seen:
