@@ -14,6 +14,9 @@ import requests
 from feldera import Pipeline
 from feldera.enums import BootstrapPolicy, PipelineStatus
 
+from reconciler.environment.target import open_target
+from reconciler.state.lease import hold_lease, this_process
+from tests.cells import mostly_slow
 from tests.rest.conftest import Serving
 
 TABLE = "CREATE TABLE items (id BIGINT);\n"
@@ -49,13 +52,17 @@ def kill_worker(service: Serving) -> None:
 
 
 def kill_all(service: Serving) -> None:
+    _kill_for_good(service)
+    service.start()
+
+
+def _kill_for_good(service: Serving) -> None:
     assert service.process is not None
     server = psutil.Process(service.process.pid)
     for one in [server, *server.children(recursive=True)]:
         with contextlib.suppress(psutil.NoSuchProcess):
             one.kill()
     service.process.wait()
-    service.start()
 
 
 def started_again(service: Serving, name: str) -> Pipeline:
@@ -151,6 +158,30 @@ def _again(service: Serving, name: str) -> Pipeline:
             return Pipeline.get(name, service.client)
         time.sleep(0.1)
     raise AssertionError("the service does not answer again")
+
+
+@pytest.mark.parametrize("seconds", mostly_slow((0.5, 35), 0.5))
+def test_a_run_that_was_left_is_waited_for_however_long_it_lives(
+    own_service: Callable[..., Serving], seconds: float
+) -> None:
+    service = own_service()
+    pipeline = service.pipeline("left", TABLE)
+    pipeline.start()
+    _kill_for_good(service)
+    # Of a run that takes long to end, Spark drops its work, say, its lease is what others see.
+    with hold_lease(open_target(service.root, None).registry, "left", this_process("run")):
+        service.start()
+        pipeline = Pipeline.get("left", service.client)
+        time.sleep(seconds)
+        # What is to run all the same may be asked for again.
+        pipeline.start(wait=False)
+        assert not workers(service)
+    for _ in range(300):
+        if workers(service):
+            break
+        time.sleep(0.1)
+    pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=30)
+    pipeline.stop(force=True)
 
 
 @pytest.mark.slow

@@ -33,12 +33,13 @@ pytestmark = [pytest.mark.spark]
 _COMMAND = [sys.executable, "-c", "from reconciler.cli.main import main; main()"]
 
 
-def _reconcile(root: Path, *words: str) -> str:
+def reconcile(root: Path, *words: str, crash_at: str = "") -> str:
+    """What a command says; `crash_at` as in `base.boundaries`."""
     environment = {name: text for name, text in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
     done = subprocess.run(
         [*_COMMAND, *words],
         cwd=root,
-        env=environment | {"PYTHONPATH": str(ROOT)},
+        env=environment | {"PYTHONPATH": str(ROOT), "RECONCILE_CRASH_AT": crash_at},
         capture_output=True,
         text=True,
         timeout=300,
@@ -50,11 +51,11 @@ def _reconcile(root: Path, *words: str) -> str:
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FelderaClient]:
     root = new_repository(tmp_path_factory.mktemp("served"))
-    said = _reconcile(root, "serve", "--background", "--port", "0")
+    said = reconcile(root, "serve", "--background", "--port", "0")
     address = re.search(r"API at (http://localhost:\d+);", said)
     assert address is not None
     yield FelderaClient(address[1])
-    _reconcile(root, "serve", "--stop")
+    reconcile(root, "serve", "--stop")
 
 
 def sql_between(start: str, end: str) -> str:

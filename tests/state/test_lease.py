@@ -174,8 +174,10 @@ def test_a_live_run_hands_over_at_its_next_boundary() -> None:
     assert order == ["step finished", "applying"]
 
 
-@pytest.mark.parametrize("waiting", ["apply", "run", "prune"])
-@pytest.mark.parametrize("command", ["connector", "prune", "stop"])
+MOMENTS = [(command, waiting) for command in ("connector", "prune", "stop") for waiting in ("apply", "run", "prune")]
+
+
+@pytest.mark.parametrize(("command", "waiting"), [*MOMENTS, ("execute", "execute")])
 def test_who_holds_it_for_a_moment_is_waited_for(command: str, waiting: str) -> None:
     registry = MemoryRegistry()
     with hold(registry, Holder("other", command, "another-host", "1:1")) as held:

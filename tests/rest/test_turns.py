@@ -1,0 +1,77 @@
+"""Turns: a few starts and a few queries at a time, in order, and a word for who comes when it is full."""
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from reconciler.rest.door import sent
+from reconciler.rest.errors import Refused
+from reconciler.rest.turns import Admitted, Gate, wait_for_turn
+
+
+def _in_background(gate: Gate, came: list[str], name: str) -> list[Admitted]:
+    """Who comes to a gate; he is in the answer when he may work."""
+    found: list[Admitted] = []
+
+    def enter() -> None:
+        found.append(gate.enter())
+        came.append(name)
+
+    threading.Thread(target=enter, daemon=True).start()
+    time.sleep(0.05)
+    return found
+
+
+def _soon(came: list[str], wanted: list[str]) -> None:
+    for _ in range(100):
+        if came == wanted:
+            return
+        time.sleep(0.02)
+    assert came == wanted
+
+
+def test_who_waits_works_in_order_when_one_has_worked() -> None:
+    gate, came = Gate(at_once=1, most=10), list[str]()
+    first = gate.enter()
+    second, third = (_in_background(gate, came, name) for name in ("second", "third"))
+    assert (came, second, third) == ([], [], [])
+    first.has_worked()
+    first.has_worked()
+    _soon(came, ["second"])
+    second[0].leave()
+    _soon(came, ["second", "third"])
+
+
+def test_who_comes_when_it_is_full_is_told_to_come_again() -> None:
+    gate = Gate(at_once=2, most=2)
+    first, _ = gate.enter(), gate.enter()
+    # Who only hands over his answer takes a place, too.
+    first.has_worked()
+    with pytest.raises(Refused) as refused:
+        gate.enter()
+    assert (refused.value.told.status, refused.value.told.code) == (503, "Busy")
+    assert sent(refused.value.told).headers["Retry-After"] == "5"
+    first.leave()
+    first.leave()
+    gate.enter()
+    with pytest.raises(Refused):
+        gate.enter()
+
+
+def test_a_few_start_at_a_time(tmp_path: Path) -> None:
+    turns = [wait_for_turn(tmp_path, lambda: False, at_once=2) for _ in range(2)]
+    patience = iter((False, False, True))
+    assert wait_for_turn(tmp_path, lambda: next(patience), at_once=2) is None
+    assert turns[1] is not None
+    turns[1].end()
+    turns[1].end()
+    assert wait_for_turn(tmp_path, lambda: False, at_once=2) is not None
+
+
+def test_who_takes_long_to_start_holds_up_nobody(tmp_path: Path) -> None:
+    assert wait_for_turn(tmp_path, lambda: False, at_once=1, longest=0.2) is not None
+    began = time.monotonic()
+    assert wait_for_turn(tmp_path, lambda: False, at_once=1) is not None
+    assert 0.1 < time.monotonic() - began < 10
