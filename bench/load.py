@@ -21,6 +21,7 @@ Results stand in bench/results/load.json as well. What is missed is said, and is
 
 import json
 import logging
+import os
 import random
 import re
 import subprocess
@@ -137,11 +138,11 @@ class Client:
 @click.option("--seconds", default=60, show_default=True, help="How long the clients work.")
 @click.option("--pipelines", default=20, show_default=True, help="How many pipelines there are.")
 @click.option("--clients", default=25, show_default=True, help="How many clients query, and how many send rows.")
-@click.option("--pause", default=15.0, show_default=True, help="Seconds between two requests of a client, on average.")
+@click.option("--pause", default=20.0, show_default=True, help="Seconds between two requests of a client, on average.")
 @click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Where to write them as JSON.")
 def main(seconds: int, pipelines: int, clients: int, pause: float, results: Path) -> None:
     """Make and start the pipelines, let the clients work, compare with the ledger, write what was seen as JSON."""
-    ledger = Ledger()
+    ledger, busy = Ledger(), [round(os.getloadavg()[1], 1)]
     with tempfile.TemporaryDirectory() as scratch, _served(Path(scratch)) as (address, server):
         _count_come_again(ledger)
         names = [f"load_{number}" for number in range(pipelines)]
@@ -151,6 +152,7 @@ def main(seconds: int, pipelines: int, clients: int, pause: float, results: Path
         watch = Watch(server, lambda: time.monotonic() - began)
         memory = _at_work(found, ledger, seconds, clients, pause, server)
         watch.end()
+        busy.append(round(os.getloadavg()[1], 1))
         problems = _compared(found, ledger)
         for pipeline in found:
             pipeline.stop(force=True)
@@ -159,6 +161,7 @@ def main(seconds: int, pipelines: int, clients: int, pause: float, results: Path
         "pipelines": pipelines,
         "clients": 2 * clients,
         "pause": pause,
+        "load_average_before_and_after": busy,
         "starts": starts,
         "latencies": {kind: _told(taken) for kind, taken in sorted(ledger.seconds.items())},
         "rows": sum(map(len, ledger.acknowledged.values())),

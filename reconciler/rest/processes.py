@@ -11,7 +11,7 @@ from reconciler.base.digest import JsonObject
 from reconciler.rest.errors import Refused, Told
 from reconciler.rest.shared import Service
 from reconciler.rest.turns import Admitted
-from reconciler.rest.work import WORK, told_in
+from reconciler.rest.work import WORK, is_change, told_in
 from reconciler.server.asking import Working, ask
 
 _CHUNK: Final = 1 << 16
@@ -48,10 +48,10 @@ def answer_in_parts(service: Service, pipeline: str, what: str, **asked: Any) ->
 
 
 class _Answering:
-    """A process that answers: where its answer is read, and its turn, if it has one."""
+    """A process that answers: where its answer is read, and its turn, if it has one. `only_looks`: it changes nothing."""
 
-    def __init__(self, reading: int, working: Working, admitted: Admitted | None) -> None:
-        self._reading, self._working, self._admitted = reading, working, admitted
+    def __init__(self, reading: int, working: Working, admitted: Admitted | None, *, only_looks: bool) -> None:
+        self._reading, self._working, self._admitted, self._only_looks = reading, working, admitted, only_looks
         self._is_open = True
 
     def read(self) -> bytes:
@@ -66,7 +66,8 @@ class _Answering:
         code = self._working.wait()
         told.seek(0)
         if code != 0:
-            raise _failed(told_in(told.read().decode("utf-8", "replace").rstrip("\n").rpartition("\n")[2]))
+            line = told.read().decode("utf-8", "replace").rstrip("\n").rpartition("\n")[2]
+            raise _failed(told_in(line), only_looks=self._only_looks)
 
     def end(self) -> None:
         """Wait for a process that writes no more."""
@@ -106,7 +107,8 @@ def _begun(service: Service, pipeline: str, what: str, asked: JsonObject, told: 
     """A process that was begun, when its turn had come."""
     target = service.target
     whole = {"root": str(target.root), "environment": target.environment.name, "pipeline": pipeline, **asked}
-    admitted = service.gate.enter() if what in _TAKE_TURNS else None
+    changes = what == "query" and is_change(asked["sql"])
+    admitted = service.gate.enter(pipeline if changes else "") if what in _TAKE_TURNS else None
     try:
         reading, writing = os.pipe()
         try:
@@ -120,10 +122,14 @@ def _begun(service: Service, pipeline: str, what: str, asked: JsonObject, told: 
         if admitted is not None:
             admitted.leave()
         raise
-    return _Answering(reading, working, admitted)
+    return _Answering(reading, working, admitted, only_looks=admitted is not None and not changes)
 
 
-def _failed(told: Told | None) -> Refused:
+def _failed(told: Told | None, *, only_looks: bool) -> Refused:
     if told is None:
-        return Refused(500, "ProcessEnded", "the process that worked on this was killed; asking again is safe")
+        # A step or an apply that was begun is finished by whoever comes next.
+        advice = (
+            "asking again is safe" if only_looks else "what it began may be finished all the same: look before you repeat it"
+        )
+        return Refused(500, "ProcessEnded", f"the process that worked on this was killed; {advice}")
     return Refused(told.status, told.code, told.message, told.details)

@@ -37,6 +37,7 @@ from reconciler.rest.fitting import require_fits, row_of, shown
 from reconciler.rest.refused_rows import tell_refused
 from reconciler.rest.shared import Service
 from reconciler.state.controls import read_controls
+from reconciler.state.stopping import live_run
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _STEPS: Final = ""
@@ -181,6 +182,12 @@ def _next(target: Target, pipeline: str, table: str) -> int:
 def position_of(head: Head, table: str) -> int:
     """The number of the first request of a table that no published step has read."""
     return int(head.positions.get(f"{table}.{HTTP_CONNECTOR}", {}).get("next", 1))
+
+
+def is_held(service: Service, pipeline: str) -> bool:
+    """Whether a live run of the pipeline is paused: what changes its rows waits."""
+    registry = service.target.registry
+    return read_controls(registry, pipeline).paused and live_run(registry, pipeline) is not None
 
 
 def require_takes_rows(service: Service, pipeline: str, *, force: bool) -> None:

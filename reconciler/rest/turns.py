@@ -4,17 +4,19 @@ a machine that does everything at once.
 - Starts (`StartingTurn`). A process that starts a pipeline holds a lock while it applies and warms Spark; the kernel takes
   the lock from whoever dies. Who takes long lets the next one start all the same: small pipelines don't wait for large
   bootstraps. Who waits is asked now and then whether he still wants to start.
-- Requests (`Gate`). Queries and statements each have a process. So many work at once, in the order in which they came; a
-  request makes room when the first of its answer is there, since the rest needs no Spark. Of all that wait, work or are
-  being read there are so many; who comes then is told to come again (503, `Busy`).
+- Requests (`Gate`). Queries and statements each have a process. So many queries work at once, and of each pipeline one
+  statement, in the order in which they came: a statement may wait long for the run of its pipeline, and holds up no query.
+  A request makes room when the first of its answer is there, since the rest needs no Spark. Of all that wait, work or
+  are being read there are so many; who comes then is told to come again (503, `Busy`).
 """
 
 import fcntl
 import os
 import threading
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +24,7 @@ from reconciler.rest.errors import Refused
 
 _AT_ONCE: Final = max(2, os.cpu_count() or 1)
 _MOST_REQUESTS: Final = 100
+_QUERIES: Final = ""
 _POLL_SECONDS: Final = 0.1
 _LONGEST_TURN_SECONDS: Final = 30.0
 
@@ -64,39 +67,51 @@ def wait_for_turn(
     return None
 
 
+@dataclass(slots=True)
+class _Line:
+    """Those who work, by number, and those who wait for them."""
+
+    working: int = 0
+    waiting: deque[threading.Event] = field(default_factory=deque)
+
+
 class Gate:
-    """See the module: `at_once` work, and `most` are inside."""
+    """See the module: `at_once` queries work, and `most` requests are inside."""
 
     def __init__(self, at_once: int = 2 * _AT_ONCE, most: int = _MOST_REQUESTS) -> None:
         self._at_once, self._most = at_once, most
         self._lock = threading.Lock()
-        self._waiting: deque[threading.Event] = deque()
-        self._working = 0
+        self._lines: defaultdict[str, _Line] = defaultdict(_Line)
         self._inside = 0
 
-    def enter(self) -> "Admitted":
-        """Come in, and wait for a place to work. Raises Refused where too many are inside."""
+    def enter(self, changes: str = _QUERIES) -> "Admitted":
+        """Come in with a query, or with a statement that changes this pipeline, and wait for a place to work. Raises Refused
+        where too many are inside."""
+        turn = threading.Event()
         with self._lock:
             if self._inside >= self._most:
                 message = f"{self._most} queries and statements are being answered: come again in a moment"
                 raise Refused(503, "Busy", message)
             self._inside += 1
-            turn = threading.Event()
-            if self._working < self._at_once:
-                self._working += 1
+            line = self._lines[changes]
+            if line.working < (1 if changes else self._at_once):
+                line.working += 1
                 turn.set()
             else:
-                self._waiting.append(turn)
+                line.waiting.append(turn)
         turn.wait()
-        return Admitted(self)
+        return Admitted(self, changes)
 
-    def free(self) -> None:
-        """Let the next one work."""
+    def free(self, changes: str) -> None:
+        """Let the next one of a line work."""
         with self._lock:
-            if self._waiting:
-                self._waiting.popleft().set()
-            else:
-                self._working -= 1
+            line = self._lines[changes]
+            if line.waiting:
+                line.waiting.popleft().set()
+                return
+            line.working -= 1
+            if not line.working:
+                del self._lines[changes]
 
     def leave(self) -> None:
         """Make room for one who comes."""
@@ -105,17 +120,17 @@ class Gate:
 
 
 class Admitted:
-    """One who was let in. It works first, then only hands over its answer, then leaves. Each may be said more than once."""
+    """One who was let in. He works first, then only hands over his answer, then leaves. Each may be said more than once."""
 
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
+    def __init__(self, gate: Gate, changes: str) -> None:
+        self._gate, self._changes = gate, changes
         self._works, self._is_inside = True, True
 
     def has_worked(self) -> None:
         """What is left to do needs no Spark."""
         if self._works:
             self._works = False
-            self._gate.free()
+            self._gate.free(self._changes)
 
     def leave(self) -> None:
         """All is over."""

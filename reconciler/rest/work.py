@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -38,7 +37,6 @@ from reconciler.state.stopping import end_this_process
 WORK: Final = "--work-of-the-service"
 """The first word of a command line that is work of the service."""
 _INTERVAL_SECONDS: Final = 0.2
-_POLL_SECONDS: Final = 0.1
 Asked: TypeAlias = Mapping[str, Any]
 
 
@@ -121,9 +119,6 @@ def _query(pipeline: Pipeline, asked: Asked) -> None:
     if not is_change(sql):
         write_answer(pipeline.select(sql), asked["format"], sys.stdout.buffer)
         return
-    while pipeline.is_live() and pipeline.is_paused():
-        # Rows of a pipeline that is paused wait until it goes on.
-        time.sleep(_POLL_SECONDS)
     count = sum(pipeline.execute(sql).rows.values())
     write_answer(Rows((ColumnType("count", "bigint"),), [(count,)]), asked["format"], sys.stdout.buffer)
 

@@ -11,12 +11,12 @@ from reconciler.rest.errors import Refused
 from reconciler.rest.turns import Admitted, Gate, wait_for_turn
 
 
-def _in_background(gate: Gate, came: list[str], name: str) -> list[Admitted]:
+def _in_background(gate: Gate, came: list[str], name: str, changes: str = "") -> list[Admitted]:
     """Who comes to a gate; he is in the answer when he may work."""
     found: list[Admitted] = []
 
     def enter() -> None:
-        found.append(gate.enter())
+        found.append(gate.enter(changes))
         came.append(name)
 
     threading.Thread(target=enter, daemon=True).start()
@@ -42,6 +42,19 @@ def test_who_waits_works_in_order_when_one_has_worked() -> None:
     _soon(came, ["second"])
     second[0].leave()
     _soon(came, ["second", "third"])
+
+
+def test_statements_on_a_pipeline_take_turns_and_hold_up_no_query() -> None:
+    gate, came = Gate(at_once=1, most=10), list[str]()
+    first = gate.enter("shop")
+    second = _in_background(gate, came, "second", "shop")
+    gate.enter("other")
+    gate.enter()
+    assert not second
+    first.leave()
+    _soon(came, ["second"])
+    second[0].leave()
+    gate.enter("shop")
 
 
 def test_who_comes_when_it_is_full_is_told_to_come_again() -> None:
