@@ -12,8 +12,8 @@ Rules:
 - A holder that was stopped for long (SIGSTOP, a suspended machine) may have lost the lease without knowing. `check` asks by
   its own clocks, both of them, and renews when it is late: before each effect.
 - One who wants the lease of a live `run` asks for it (`handover_to`); the run sees that at its next renewal or step
-  boundary and lets go between steps. Other holders are not asked: who holds it for a moment is waited for, and statements
-  wait for each other; of the others the error says who they are and since when they hold it.
+  boundary and lets go between steps. Other holders are not asked: who holds it for a moment is waited for, and a statement
+  (`execute`) by statements, applies and transactions; of the others the error says who they are and since when they hold it.
 """
 
 import os
@@ -41,6 +41,7 @@ _MOMENT_WAIT_SECONDS = 10.0
 _FOR_A_MOMENT = frozenset({"connector", "prune", "stop"})
 """Commands that write something down under the lease, and let go."""
 _STATEMENT = "execute"
+_WAIT_FOR_STATEMENTS = frozenset({"apply", "connector", _STATEMENT})
 _POLL_SECONDS = 0.2
 _OF_THIS_HOST = ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid")
 
@@ -266,7 +267,7 @@ def _take(
                 continue
         lease = found.value
         hands_over = lease.command == "run" and holder.command != "run"
-        is_next = lease.command == holder.command == _STATEMENT
+        is_next = lease.command == _STATEMENT and holder.command in _WAIT_FOR_STATEMENTS
         patience = wait_seconds if hands_over or is_next else _MOMENT_WAIT_SECONDS if lease.command in _FOR_A_MOMENT else 0.0
         if time.monotonic() - begun >= patience:
             raise _held(pipeline, lease)

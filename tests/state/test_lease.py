@@ -177,7 +177,9 @@ def test_a_live_run_hands_over_at_its_next_boundary() -> None:
 MOMENTS = [(command, waiting) for command in ("connector", "prune", "stop") for waiting in ("apply", "run", "prune")]
 
 
-@pytest.mark.parametrize(("command", "waiting"), [*MOMENTS, ("execute", "execute")])
+@pytest.mark.parametrize(
+    ("command", "waiting"), [*MOMENTS, *(("execute", waiting) for waiting in ("apply", "connector", "execute"))]
+)
 def test_who_holds_it_for_a_moment_is_waited_for(command: str, waiting: str) -> None:
     registry = MemoryRegistry()
     with hold(registry, Holder("other", command, "another-host", "1:1")) as held:
