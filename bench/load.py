@@ -13,8 +13,9 @@ waits is even between half and one and a half of `--pause` seconds, as people an
 
 A client that is told to come again (429, 503) does so by itself; how often is counted. Every other error is one. Rows have
 numbers of their own, and each client writes down which were acknowledged: at the end each table has these, each once, and
-each view agrees. Memory: `bench/resident.py`; it counts as flat where, after the first third of the run, what lasts grows by
-less than a hundredth of itself a minute, or than 2 MiB.
+each view agrees. Memory: `bench/resident.py`. After the first third of the run it counts as flat what grows by less than a
+hundredth of itself a minute, or than 2 MiB: of the server, the API and the pipelines by their samples, of Java by what it
+holds when all garbage was collected, after a third of the run and at its end.
 
 Results stand in bench/results/load.json as well. What is missed is said, and is no error.
 """
@@ -42,7 +43,7 @@ import click
 from feldera import FelderaClient, Pipeline, PipelineBuilder
 
 from bench.plan import ROOT
-from bench.resident import Watch, growth, java_of, live_heap
+from bench.resident import Watch, growth, java_of, settled
 
 RESULTS: Final = ROOT / "bench" / "results" / "load.json"
 _SQL: Final = """\
@@ -50,7 +51,7 @@ CREATE TABLE items (id BIGINT NOT NULL, client INT, amount DECIMAL(12, 2));
 CREATE MATERIALIZED VIEW totals AS SELECT client, COUNT(*) AS n, SUM(amount) AS total FROM items GROUP BY client;
 """
 _COME_AGAIN: Final = (429, 503)
-_LASTING: Final = ("server", "api", "spark", "pipelines")
+_LASTING: Final = ("server", "api", "pipelines")
 _FLAT_SHARE: Final = 0.01
 _FLAT_MIB: Final = 2.0
 _MANY: Final = 1_000_000
@@ -230,10 +231,8 @@ def _started(client: FelderaClient, names: list[str]) -> tuple[list[Pipeline], d
     return found, {"first": min(taken), "last": max(taken)}
 
 
-def _at_work(
-    found: list[Pipeline], ledger: Ledger, seconds: int, clients: int, pause: float, server: int
-) -> dict[str, float]:
-    """Let the clients work; what Java's heap held after a third of the time, and at the end."""
+def _at_work(found: list[Pipeline], ledger: Ledger, seconds: int, clients: int, pause: float, server: int) -> dict[str, Any]:
+    """Let the clients work; what Java held after a third of the time, and at the end."""
     ends = threading.Event()
     acts = []
     for number in range(2 * clients):
@@ -244,12 +243,15 @@ def _at_work(
         thread.start()
     java, until = java_of(server), time.monotonic() + seconds
     time.sleep(seconds / 3)
-    before = live_heap(java)
+    before, at = settled(java), time.monotonic()
     time.sleep(max(0.0, until - time.monotonic()))
     ends.set()
     for thread in threads:
         thread.join()
-    return {"live_heap_after_a_third": before, "live_heap_at_the_end": live_heap(java)}
+    after, minutes = settled(java), (time.monotonic() - at) / 60
+    slope = (after["process"] - before["process"]) / minutes
+    told = {"a_minute": round(slope, 2), "flat": _is_flat(slope, before["process"])}
+    return {"java": {"after_a_third": before, "at_the_end": after, **told}}
 
 
 def _all_at_once(acts: list[Callable[[], object]]) -> None:
@@ -282,13 +284,17 @@ def _told(taken: list[float]) -> dict[str, float]:
 
 
 def _growths(watch: Watch, after: float) -> dict[str, Any]:
-    """Of each role that lasts, and of all together: the mean in MiB, the growth in MiB a minute, and whether it is flat."""
+    """Of each role that lasts but Spark, and of these together: the mean in MiB, the growth in MiB a minute, whether it is
+    flat."""
     found = {}
     for name, roles in {**{role: (role,) for role in _LASTING}, "together": _LASTING}.items():
         slope, level = growth(watch.samples, roles, after)
-        is_flat = slope <= max(_FLAT_SHARE * level, _FLAT_MIB)
-        found[name] = {"mean": round(level, 1), "a_minute": round(slope, 2), "flat": is_flat}
+        found[name] = {"mean": round(level, 1), "a_minute": round(slope, 2), "flat": _is_flat(slope, level)}
     return found
+
+
+def _is_flat(slope: float, level: float) -> bool:
+    return slope <= max(_FLAT_SHARE * level, _FLAT_MIB)
 
 
 if __name__ == "__main__":

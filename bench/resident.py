@@ -11,8 +11,9 @@ A service is the process of `reconcile serve` and all below it. Each has a role:
 | requests | those that answer one query or statement, with their guards: they come and go, and are counted apart |
 
 Samples are of resident memory less a share of what is shared (PSS): forked processes share most of theirs. Growth is the
-slope of the least squares line through the samples after the warm-up, in MiB a minute. What Java holds after a full
-collection (`live_heap`) is asked twice, since its resident memory only tells how much it once needed.
+slope of the least squares line through the samples after the warm-up, in MiB a minute. Java takes memory until its heap has
+the size that it may have, and collects late: of it the samples tell nothing. So it is told to collect all garbage, and then
+`settled` says what lives in its heap, and what the process holds.
 """
 
 import contextlib
@@ -83,11 +84,12 @@ def java_of(server: int) -> int:
     raise LookupError("the server has no Spark")
 
 
-def live_heap(java: int) -> float:
-    """MiB of Java's heap that are in use after a full collection."""
+def settled(java: int) -> dict[str, float]:
+    """MiB that live in Java's heap after a full collection, and that its process then holds."""
     for what in ("GC.run", "GC.heap_info"):
         told = subprocess.run(["jcmd", str(java), what], capture_output=True, text=True, check=True).stdout
-    return round(sum(map(int, _HEAP.findall(told))) / 1024, 1)
+    live = sum(map(int, _HEAP.findall(told))) / 1024
+    return {"live_heap": round(live, 1), "process": round(_memory(psutil.Process(java)), 1)}
 
 
 def growth(samples: Sequence[Sample], roles: Sequence[str], after: float) -> tuple[float, float]:
