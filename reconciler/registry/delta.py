@@ -86,7 +86,11 @@ class DeltaRegistry:
     def _head_document(self, pipeline: str) -> tuple[Document | None, str]:
         table = self._document(pipeline, "head")
         document = table.read()
-        if document is None and self._index().read(pipeline=pipeline):
+        if document is not None or not self._index().read(pipeline=pipeline):
+            return document, table.location
+        # The index is written after the head, which may have been made since.
+        document = table.read()
+        if document is None:
             message = f"the registry knows pipeline {pipeline!r}, but its head at {table.location} is missing"
             raise RegistryError("G601", message)
         return document, table.location

@@ -215,6 +215,26 @@ def test_a_missing_snapshot_is_an_error_not_an_empty_program(registry: Registry)
     assert caught.value.code == "G601"
 
 
+class MadeMeanwhile(DeltaRegistry):
+    """One that sees another process write a first head, after it looked for it and before it looks into the index."""
+
+    def __init__(self, warehouse: str) -> None:
+        super().__init__(warehouse)
+        self._warehouse, self._is_made = warehouse, False
+
+    def _index(self) -> HistoryTable:
+        if not self._is_made:
+            self._is_made = True
+            DeltaRegistry(self._warehouse).replace_head(None, Head("shop"), "one")
+        return super()._index()
+
+
+def test_a_head_that_is_made_while_somebody_looks_is_not_missing(tmp_path: Path) -> None:
+    found = MadeMeanwhile(str(tmp_path)).head("shop")
+    assert found is not None
+    assert found.value == Head("shop")
+
+
 def test_a_batch_is_recorded_once(registry: Registry) -> None:
     row = {"event": "e", "at": "1", "by": "it's me", "details": "d"}
     registry.record(History.AUDIT, "shop", [row], "b1")
