@@ -9,17 +9,17 @@ on, and its exit code says what became of it. A command that only shows somethin
 does (`end_unread`).
 Credentials within texts are replaced, whoever wrote them (`redaction.masked_in_code`). Only rows that were asked for
 (`show_rows`, `show_csv`, `data` of JSON) are data and stand as they are, in CSV for a file or a pipe with what would act.
+
+What few commands show is imported where it is shown: the size of a terminal, CSV and decimals take a twentieth of a plan in
+which nothing changed.
 """
 
-import csv
 import io
 import json
 import os
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import click
@@ -80,7 +80,13 @@ def choose_colour(chosen: bool | None) -> None:
 
 def terminal_width() -> int | None:
     """The columns of the terminal that stdout is; None for a pipe or a file, whose lines are left as they are."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    return _columns() if sys.stdout.isatty() else None
+
+
+def _columns() -> int:
+    import shutil
+
+    return shutil.get_terminal_size().columns
 
 
 def show_json(value: Any, data: Mapping[str, Any] | None = None) -> None:
@@ -149,6 +155,8 @@ def _here(text: str, environment: str | None = None) -> str:
 
 def as_text(value: Any) -> str:
     """A value of a row as text: NULL for null, decimals as written, times in ISO 8601."""
+    from decimal import Decimal
+
     match value:
         case None:
             return "NULL"
@@ -178,6 +186,8 @@ def show_rows(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 def show_csv(names: Sequence[str], rows: Sequence[Sequence[str]], out: TextIO | None = None) -> None:
     """Rows as CSV on stdout. It has no escapes: a file or a program gets names and values as they are, control characters
     too; a terminal, which would act on some, gets them written out."""
+    import csv
+
     out = out or sys.stdout
     writer = csv.writer(out, lineterminator="\n")
     fit = printable if out.isatty() else str
@@ -206,7 +216,7 @@ class ProgressLines:
         bar = "█" * filled + "░" * (24 - filled)
         line = f"{bar} {finished}/{progress.total} {printable(f'{progress.step}{_detail(progress)}')}"
         # A line that wraps could not be redrawn.
-        width = shutil.get_terminal_size().columns - 1
+        width = _columns() - 1
         _echo(f"\r\x1b[2K{line if len(line) <= width else line[: width - 1] + '…'}", err=True, nl=False)
         if progress.done and progress.number == progress.total:
             _echo("", err=True)
@@ -217,6 +227,8 @@ def _detail(progress: "Progress") -> str:
 
 
 def _text(value: Any) -> str:
+    from decimal import Decimal
+
     match value:
         case datetime() | date():
             return value.isoformat()

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from reconciler.delta.opening import is_local, local_path
-from reconciler.delta.short_logs import open_log
 
 _AT_ONCE: Final = 16
 
@@ -66,6 +65,9 @@ def _first_id(log: str) -> str | None:
 
 
 def _fault(recorded: Recorded) -> str | None:
+    # Where all stand, which is what a plan mostly finds, nothing is opened.
+    from reconciler.delta.short_logs import open_log
+
     location, version, identity = recorded
     table = open_log(location)
     if table is None:
