@@ -1,8 +1,9 @@
 """Dataclasses to JSON objects and back, by the types of their members.
 
 A member whose type is a dataclass, an enum, or a tuple or mapping of these is read as that; any other value is taken as it
-is. A member that is missing has its default. A value that does not have the shape it should raises AttributeError,
-KeyError, TypeError or ValueError: whoever reads the whole document says that it is damaged.
+is. A member that is missing has its default. A type in quotes, of a module that is imported for checking types alone, is not
+known here: whoever reads such an object reads that member, too. A value that does not have the shape it should raises
+AttributeError, KeyError, TypeError or ValueError: whoever reads the whole document says that it is damaged.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -40,10 +41,10 @@ def plain(value: Any) -> Any:
 
 def from_json(kind: Callable[..., Value], value: Mapping[str, Any], **read: Any) -> Value:
     """The dataclass `kind` of its JSON object. `read` are members that the caller has read, in place of those there."""
-    readers = _members(kind)
+    readers = _members(kind, frozenset(read))
     if not readers and not read:
         return kind(**value)
-    members = {name: reader(value[name]) for name, reader in readers.items() if name in value and name not in read}
+    members = {name: reader(value[name]) for name, reader in readers.items() if name in value}
     return kind(**{**value, **members, **read})
 
 
@@ -58,10 +59,12 @@ def _default(member: Field[Any]) -> Any:
 
 
 @cache
-def _members(kind: Any) -> Mapping[str, _Reader]:
-    """The readers of a dataclass's members, but for those that are taken as they are."""
-    types = get_type_hints(kind)
-    readers = {member.name: _reader(types[member.name]) for member in fields(kind)}
+def _members(kind: Any, read: frozenset[str]) -> Mapping[str, _Reader]:
+    """The readers of a dataclass's members, but for those that are taken as they are, and those that were read."""
+    types = {member.name: member.type for member in fields(kind) if member.name not in read}
+    if any(isinstance(type_, str) for type_ in types.values()):
+        types = {name: found for name, found in get_type_hints(kind).items() if name in types}
+    readers = {name: _reader(type_) for name, type_ in types.items()}
     return {name: reader for name, reader in readers.items() if reader is not None}
 
 

@@ -21,18 +21,23 @@
 
 Snapshots themselves (all definitions) are stored apart, by digest: the head stays small. So are the controls: what people
 ask of a pipeline while somebody else writes its head.
+
+What most heads lack (a step or an apply under way) is imported by whoever reads or writes it: a plan would import it for
+nothing.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reconciler.base.digest import JsonObject
-from reconciler.registry.entries import BuildResult, JournalEntry
 from reconciler.registry.home import Home
-from reconciler.registry.intents import Intent
 from reconciler.registry.placements import ForeignStep, Placement
+
+if TYPE_CHECKING:
+    from reconciler.registry.entries import BuildResult, JournalEntry
+    from reconciler.registry.intents import Intent
 
 Value = TypeVar("Value")
 
@@ -178,7 +183,7 @@ class Journal:
     follows: str
     serial: int
     resumes: tuple[str, ...]
-    entries: tuple[JournalEntry, ...]
+    entries: tuple["JournalEntry", ...]
     aborting: bool = False
     formerly: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
@@ -196,7 +201,7 @@ class StagedView:
     location: str
     staging: str
     builder: str
-    result: BuildResult
+    result: "BuildResult"
 
     @property
     def folder(self) -> str:
@@ -240,7 +245,7 @@ class Refreshed:
     step: int
     at: str
     by: str
-    result: BuildResult
+    result: "BuildResult"
 
     @property
     def folder(self) -> str:
@@ -257,7 +262,7 @@ class Head:
     applied: Applied | None = None
     published: Published | None = None
     positions: Mapping[str, JsonObject] = field(default_factory=dict)
-    intent: Intent | None = None
+    intent: "Intent | None" = None
     journal: Journal | None = None
     last_step: int = 0
     outputs: Mapping[str, OutputState] = field(default_factory=dict)
