@@ -6,13 +6,13 @@ had is missing, and no reason for a plan to fail.
 """
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from reconciler.apply.planning import Planned
 from reconciler.base.declarations import RelationKind
 from reconciler.base.errors import RegistryError
 from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
-from reconciler.delta.tables import TableStatistics, statistics
 from reconciler.environment.target import Target
 from reconciler.plan.impact import Impact, Measure, Measures, make_impact
 from reconciler.plan.model import Plan
@@ -20,6 +20,9 @@ from reconciler.plan.operations.bootstrap_view import BootstrapView
 from reconciler.project.program.model import Program, empty_program
 from reconciler.registry.model import Head
 from reconciler.registry.placements import Placement, foreign_placements
+
+if TYPE_CHECKING:
+    from reconciler.delta.tables import TableStatistics
 
 LOGS_READ = 48
 """How many tables' logs are read at most, where the head lacks figures."""
@@ -54,14 +57,17 @@ def measure(target: Target, head: Head | None, relations: Iterable[str]) -> Meas
     return {key: _measure(placement, logs.get(key)) for key, placement in placements.items()}
 
 
-def _measure(placement: Placement, log: TableStatistics | None) -> Measure:
+def _measure(placement: Placement, log: "TableStatistics | None") -> Measure:
     rows, size = placement.rows, placement.bytes
     if log is not None:
         rows, size = log.rows if rows is None else rows, log.bytes if size is None else size
     return Measure(rows, size, placement.seconds, placement.rows_read)
 
 
-def _log(target: Target, placement: Placement) -> TableStatistics | None:
+def _log(target: Target, placement: Placement) -> "TableStatistics | None":
+    # Few plans ask: heads have the figures.
+    from reconciler.delta.tables import statistics
+
     try:
         return statistics(join_location(target.warehouse, placement.location), placement.version)
     except RegistryError:

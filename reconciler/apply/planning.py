@@ -11,8 +11,7 @@ from reconciler.base.declarations import BootstrapPolicy, stricter
 from reconciler.base.errors import LeaseHeld, ManifestInvalid, ReconcileError
 from reconciler.base.names import fold
 from reconciler.delta.nested_warehouses import registry_below, warehouse_in_store
-from reconciler.delta.opening import is_local, join_location
-from reconciler.delta.tables import is_vacant
+from reconciler.delta.opening import is_local, is_vacant, join_location
 from reconciler.diff.foreign import ForeignChange
 from reconciler.diff.model import Action, Diff
 from reconciler.diff.moves import resolve_moves
@@ -21,7 +20,7 @@ from reconciler.environment.homes import Homes, homes_beside
 from reconciler.environment.policies import what_is_asked
 from reconciler.environment.source import files_of
 from reconciler.environment.target import Target, nested_warehouse
-from reconciler.materialize.registry_backups import require_standing_tables
+from reconciler.materialize.standing_tables import require_standing_tables
 from reconciler.plan.hazards.connectors import touched_outputs
 from reconciler.plan.hazards.readers import Beside, ForeignReader
 from reconciler.plan.make import Known, diff_between, make_plan

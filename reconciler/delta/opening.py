@@ -150,3 +150,12 @@ def has_commit(location: str) -> bool:
         return any(name.endswith((".json", ".parquet")) for name in os.listdir(log))
     except FileNotFoundError:
         return False
+
+
+def is_vacant(location: str) -> bool:
+    """Whether nothing is stored at a location that a new table would overwrite (folders of staged builds don't count)."""
+    if open_table(location) is not None:
+        return False
+    if not is_local(location) or not os.path.isdir(local_path(location)):
+        return True
+    return not has_commit(location) and not any(name.endswith(".parquet") for name in os.listdir(local_path(location)))

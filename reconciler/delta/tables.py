@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reconciler.base.digest import JsonObject, digest_text
 from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.delta.nested_warehouses import require_no_warehouse
-from reconciler.delta.opening import has_commit, is_local, local_path, open_table
+from reconciler.delta.opening import is_local, local_path, open_table
 from reconciler.delta.overwriting import overwrite_on_disk
 from reconciler.delta.schema import column_types, delta_schema
 from reconciler.delta.short_logs import open_log
@@ -92,15 +92,6 @@ def statistics(location: str, version: int | None = None) -> TableStatistics | N
     sizes = actions["size_bytes"].to_pylist()
     small = sum(size <= SMALL_FILE for size in sizes)
     return TableStatistics(table.version(), rows, sum(sizes), actions.num_rows, small)
-
-
-def is_vacant(location: str) -> bool:
-    """Whether nothing is stored at a location that a new table would overwrite (folders of staged builds don't count)."""
-    if open_table(location) is not None:
-        return False
-    if not is_local(location) or not os.path.isdir(local_path(location)):
-        return True
-    return not has_commit(location) and not any(name.endswith(".parquet") for name in os.listdir(local_path(location)))
 
 
 def create_table(location: str, columns: tuple[ColumnType, ...], transaction: Transaction) -> int:

@@ -46,7 +46,8 @@ from reconciler.delta.unneeded_files import (
 from reconciler.engine.protocol import Engine, Vacuum
 from reconciler.environment.target import Target
 from reconciler.materialize.apply_effects import remove
-from reconciler.materialize.registry_backups import require_newest_registry, require_standing_tables
+from reconciler.materialize.registry_backups import require_newest_registry
+from reconciler.materialize.standing_tables import require_standing_tables
 from reconciler.registry.model import Head, LeftOutput, Published, Stored
 from reconciler.registry.protocol import HISTORY_COLUMNS, History
 from reconciler.retention.facts import read_known, read_states

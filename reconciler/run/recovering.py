@@ -13,7 +13,8 @@ from reconciler.base.errors import EngineError, NotFound, ReconcileError
 from reconciler.environment.planned_engine import require_planned_engine
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
-from reconciler.materialize.registry_backups import require_newest_registry, require_standing_tables
+from reconciler.materialize.registry_backups import require_newest_registry
+from reconciler.materialize.standing_tables import require_standing_tables
 from reconciler.project.program.model import Program
 from reconciler.registry.intents import RestoreCheckpoint
 from reconciler.registry.model import Head, Stored

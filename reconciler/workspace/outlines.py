@@ -47,7 +47,7 @@ def find_unchanged(target: Target, pipeline: str, files: Mapping[str, str] | Non
 
 
 def _stands(target: Target, glance: Glance) -> bool:
-    """Whether the tables stand as they were recorded, as far as a plan looks (`materialize.registry_backups`)."""
+    """Whether the tables stand as they were recorded, as far as a plan looks (`materialize.standing_tables`)."""
     if not is_local(target.warehouse):
         return True
     places = ((join_location(target.warehouse, location), version, known) for location, version, known in glance.stands)

@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from reconciler.base.errors import RegistryConflict, RegistryError
-from reconciler.delta.opening import open_table
+from reconciler.delta.opening import is_vacant, open_table
 from reconciler.delta.publishing import publish
 from reconciler.delta.tables import (
     clear_table,
     create_table,
     extend_table,
-    is_vacant,
     remove_local,
     statistics,
     table_columns,
