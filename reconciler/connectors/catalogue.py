@@ -39,7 +39,6 @@ from reconciler.connectors import (
     kafka_output,
     postgres_input,
 )
-from reconciler.connectors.code_options import code_problems
 from reconciler.connectors.columns import COLUMNS, canonical_columns
 from reconciler.connectors.references import holds_reference
 from reconciler.connectors.transport import Direction, Transport, config_of
@@ -102,6 +101,9 @@ def check_connector(settings: Any, places: Places, direction: Direction | str | 
     checked = _without(settings, refused)
     found += check_against(SCHEMA_FILE, checked, places, CONNECTOR_CODES)
     if transport is not None:
+        # What else asks for connectors, a plan above all, needs none of its patterns.
+        from reconciler.connectors.code_options import code_problems
+
         found += _secrets_in_clear(transport, settings, places)
         found += code_problems(checked, places)
         if not errors_among(found):

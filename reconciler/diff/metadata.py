@@ -5,7 +5,7 @@ Of a table or view that is new, only what guards it is told: whoever approves it
 
 from collections.abc import Iterator
 
-from reconciler.base.declarations import Held, Pin, Retention
+from reconciler.base.declarations import Held, Pin, Retention, Settings
 from reconciler.base.names import fold
 from reconciler.connectors.columns import COLUMNS, canonical_columns
 from reconciler.diff.model import MetadataChange
@@ -16,6 +16,14 @@ from reconciler.diff.weights import NOT_SET, told_values
 from reconciler.diff.wording import told_readers
 from reconciler.project.program.model import Program
 from reconciler.project.program.written_names import respelled_columns
+
+
+def _said_of_relations(*settings: Settings) -> set[str]:
+    """The relations (folded) of which settings say anything. Of most there is nothing to compare."""
+    found: set[str] = set()
+    for one in settings:
+        found |= {*one.pins, *one.descriptions, *one.used_by, *one.relation_retention, *one.protected}
+    return found
 
 
 def compare_metadata(applied: Program, desired: Program, told: Told, renames: Renames) -> tuple[MetadataChange, ...]:
@@ -40,7 +48,7 @@ def compare_metadata(applied: Program, desired: Program, told: Told, renames: Re
         found.append(MetadataChange(desired.name, "bootstrap_policy", *values))
     if before.retention != after.retention:
         found.append(MetadataChange(desired.name, "retention", before.retention.words, after.retention.words))
-    for key in sorted(desired.relations.keys() & applied.relations.keys()):
+    for key in sorted(desired.relations.keys() & applied.relations.keys() & _said_of_relations(before, after)):
         relation = desired.relations[key]
         versions = [_version(one.pins.get(key)) for one in (before, after)]
         if versions[0] != versions[1]:

@@ -13,7 +13,6 @@ Estimates of time are learnt from the last bootstrap of each view of the pipelin
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from statistics import median
 
 from reconciler.base.declarations import RelationKind
 from reconciler.base.names import fold, is_foreign
@@ -158,10 +157,10 @@ class _Known:
         rate = _rate(own)
         if rate is None and (rows is None or rows < MANY_ROWS):
             if own.seconds is None and rows is not None and self._times:
-                return round(median(self._times), 3)
+                return round(_median(self._times), 3)
             return own.seconds
         if rate is None and self._rates:
-            rate = median(self._rates)
+            rate = _median(self._rates)
         if rate is None or rows is None:
             return None
         least = own.seconds if own.seconds is not None and _rate(own) is None else self._times[0]
@@ -174,6 +173,13 @@ class _Known:
     def _measure(self, applied_key: str) -> Measure:
         is_stored = self._applied.is_stored(applied_key) or is_foreign(applied_key)
         return self._measures.get(applied_key, Measure()) if is_stored else Measure()
+
+
+def _median(values: list[float]) -> float:
+    # Few plans estimate by it, and its module imports those of fractions and decimals.
+    from statistics import median
+
+    return median(values)
 
 
 def _rate(measure: Measure) -> float | None:

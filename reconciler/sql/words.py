@@ -8,7 +8,7 @@ that are not.
 from collections.abc import Iterator
 from enum import StrEnum
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 
 class FunctionKind(StrEnum):
@@ -27,7 +27,7 @@ class FunctionKind(StrEnum):
 
 
 def _lines(name: str) -> Iterator[str]:
-    text = files("reconciler.sql").joinpath(name).read_text(encoding="utf-8")
+    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
     return (line for line in text.splitlines() if line and not line.startswith("#"))
 
 

@@ -34,10 +34,12 @@ def public_columns_changed(diff: Diff, applied: Program, desired: Program) -> It
         if before is None or after is None or not before.column_names or not after.column_names:
             continue
         what = _disturbed(before.column_names, after.column_names) or _other_types(retyped.get(fold(after.name), {}))
+        if what is None:
+            continue
         readers = _outputs(applied, before.name, desired, after.name)
         if before.kind is ViewKind.MATERIALIZED and after.kind is ViewKind.MATERIALIZED:
             readers.append("readers of its Delta table")
-        if what and readers:
+        if readers:
             yield Hazard("H907", after.name, f"{change.kind.value} {after.name} {what}; this may break {_listed(readers)}")
 
 

@@ -139,6 +139,8 @@ def _of_a_view(change: RelationChange, applied: Program, desired: Program) -> It
     after = desired.views.get(fold(change.name))
     if before is None or after is None or not before.column_names or not after.column_names:
         return
+    if before.column_names == after.column_names:
+        return
     there = {fold(name) for name in after.column_names}
     for name in before.column_names:
         if fold(name) not in there:

@@ -13,6 +13,8 @@ from reconciler.project.program.model import Program, View
 
 def versions_are_read(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
     """See the module."""
+    if not desired.foreign:
+        return
     for change in diff.relations:
         view = desired.views.get(fold(change.name))
         if view is None or change.action is Action.REMOVED:

@@ -11,6 +11,7 @@ So each such view that an output writes, or from which names come through to one
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from reconciler.base.declarations import ForeignRelation
 from reconciler.base.digest import JsonObject
@@ -48,13 +49,19 @@ def with_spelled_names(
 def respelled(before: Iterable[str], after: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Each name that differs from what it was in letter case alone: (as it was, as it is), in today's order."""
     former_names, names = tuple(before), tuple(after)
-    known = {fold(name): name for name in former_names}
-    if former_names == names and len(known) == len(names):
+    if former_names == names and _differ(names):
         return
+    known = {fold(name): name for name in former_names}
     for name in names:
         former = known.get(fold(name), name)
         if former != name:
             yield former, name
+
+
+@lru_cache(maxsize=1 << 16)
+def _differ(names: tuple[str, ...]) -> bool:
+    """Whether no two are the same name. Remembered: a plan asks for those of each relation several times."""
+    return len(set(map(fold, names))) == len(names)
 
 
 def respelled_columns(applied: Program, desired: Program) -> dict[str, list[tuple[str, str]]]:

@@ -23,7 +23,7 @@ from functools import lru_cache
 from typing import Any, Final, assert_never
 
 from reconciler.base.declarations import ColumnDeclaration, FunctionBody, PythonBody, Settings, SqlBody
-from reconciler.base.digest import digest_json
+from reconciler.base.digest import canonical_json, digest_json, digest_text
 from reconciler.base.names import fold, without_version
 from reconciler.connectors.catalogue import canonical_settings
 from reconciler.project.program.defaults import ZONE, zone_of_default
@@ -154,10 +154,16 @@ def view_fingerprint(view: View, settings: str, spelling: Spelling = Spelling.EV
     return _view_fingerprint(fold(view.name), view.kind.value, names, _query(view), settings, besides)
 
 
+_NOTHING_BESIDES: Final = "{}"
+
+
 @lru_cache(maxsize=1 << 16)
 def _view_fingerprint(name: str, kind: str, column_names: tuple[str, ...], query: str, settings: str, besides: str) -> str:
     """Remembered: most views are the same on both sides of a comparison."""
     content = {"name": name, "kind": kind, "column_names": column_names, "query": query}
+    if besides == _NOTHING_BESIDES:
+        # `settings` is canonical already, and of the keys the last.
+        return digest_text(f'{canonical_json(content)[:-1]},"settings":{settings}}}')
     return digest_json({**content, "settings": json.loads(settings), **json.loads(besides)})
 
 
