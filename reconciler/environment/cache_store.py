@@ -42,6 +42,7 @@ class StoredCache:
         self._connection: sqlite3.Connection | None = None
         self._new: dict[str, str] = {}
         self._known: dict[str, str] = {}
+        self._absent: set[str] = set()
         self._alone = threading.RLock()
 
     def prepare(self, keys: Iterable[str]) -> None:
@@ -50,12 +51,17 @@ class StoredCache:
             unknown = [key for key in dict.fromkeys(keys) if key not in self._known]
             for first in range(0, len(unknown), _AT_ONCE):
                 self._read(unknown[first : first + _AT_ONCE])
+            self._absent.update(key for key in unknown if key not in self._known)
 
     def recall(self, key: str) -> str | None:
         if key in self._known:
             # Applied and desired ask for mostly the same.
             return self._known[key]
         with self._alone:
+            if key in self._absent:
+                # Just looked for. Another process may bring it until somebody asks again.
+                self._absent.discard(key)
+                return None
             self._read([key])
             return self._known.get(key)
 

@@ -285,6 +285,19 @@ def test_nothing_need_stand_where_values_are_prepared(tmp_path: Path) -> None:
     assert cache.recall("a") == "1"
 
 
+def test_what_was_prepared_and_not_there_may_come_from_another_process(tmp_path: Path) -> None:
+    file = tmp_path / "objects.sqlite"
+    cache, other = StoredCache(file), StoredCache(file)
+    cache.prepare(["a", "b"])
+    other.remember("a", "1")
+    other.remember("b", "2")
+    other.close()
+    assert cache.recall("a") is None
+    assert cache.recall("a") == "1"
+    cache.prepare(["b"])
+    assert cache.recall("b") == "2"
+
+
 def test_the_first_file_of_another_version_ends_those_of_older_ones(tmp_path: Path) -> None:
     for name in ("objects-a.sqlite", "objects-b.sqlite"):
         cache = StoredCache(tmp_path / name)
@@ -343,6 +356,35 @@ def test_a_broken_file_among_a_thousand_is_told_with_all_else_and_spoils_no_cach
     write_view(make_program(1000, changed=True).views[0], tmp_path)
     read_desired(target, PIPELINE)
     assert cache.misses("sql") == cache.misses("facts") == cache.misses("analysis") == 1
+
+
+class Prepared(MemoryCache):
+    """Notes what is asked for alone, and how many times several values are asked for together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.alone: list[str] = []
+        self.together: list[frozenset[str]] = []
+
+    def prepare(self, keys: Iterable[str]) -> None:
+        self.together.append(frozenset(keys))
+
+    def recall(self, key: str) -> str | None:
+        if not any(key in keys for keys in self.together):
+            self.alone.append(key)
+        return super().recall(key)
+
+
+def test_values_of_views_are_asked_for_together(tmp_path: Path) -> None:
+    write_pipeline(make_program(200), tmp_path)
+    cache = Prepared()
+    for _ in range(2):
+        cache.alone, cache.together = [], []
+        assert read_desired(replace(open_target(tmp_path, None), cache=cache), PIPELINE) is not None
+    assert {key.partition(":")[0] for key in cache.alone} <= {"yaml", "connectors", "manifest"}
+    # As many times as views are deep, and once for files and for facts.
+    assert len(cache.together) <= 25
+    assert sum(len(keys) for keys in cache.together) > 500
 
 
 def test_threads_share_a_cache(tmp_path: Path) -> None:

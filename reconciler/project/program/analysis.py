@@ -10,7 +10,7 @@ Only of queries that parse and that nothing is wrong with: what is said of other
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +19,7 @@ from reconciler.base.cache import Cache
 from reconciler.base.declarations import ViewDeclaration, ViewKind
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.names import fold
+from reconciler.project.program.order import Frontier
 from reconciler.sql.canonicalise import canonical_text
 from reconciler.sql.lineage import Lineage, OutputLineage
 from reconciler.sql.spelling import Spelling
@@ -79,6 +80,7 @@ class Queries:
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
         self._parsed: dict[str, ParsedQuery] = {}
+        self._missing: dict[tuple[str, str], str] = {}
 
     def facts(self, queries: Mapping[str, str]) -> dict[str, Facts]:
         """Facts of the texts of queries, each by its key."""
@@ -111,6 +113,34 @@ class Queries:
 
         return relations_among(self._parse(query), query, known, reader)
 
+    def recall(
+        self,
+        views: Mapping[str, tuple[ViewDeclaration, Surroundings]],
+        facts: Mapping[str, Facts],
+        digests: Mapping[str, str],
+    ) -> dict[str, Analysed]:
+        """What the cache knows of views, by their keys: it is asked for all of them together. `digests` as in `analyse`."""
+        keys = {name: _analysis_key(view, facts[name], digests, around) for name, (view, around) in views.items()}
+        self._cache.prepare(key for key in keys.values() if key is not None)
+        found: dict[str, Analysed] = {}
+        for name, key in keys.items():
+            view, surroundings = views[name]
+            known = self._recall(view, key, surroundings) if key is not None else None
+            if known is not None:
+                found[name] = known
+            elif key is not None:
+                self._missing[view.name, facts[name].digest] = key
+        return found
+
+    def _recall(self, view: ViewDeclaration, key: str, surroundings: Surroundings) -> Analysed | None:
+        kept = self._cache.recall(key)
+        known = _decode(kept) if kept is not None else None
+        # What was kept may have been found without a limit.
+        if known is None or (surroundings.limit is not None and known.brought > surroundings.limit):
+            return None
+        self._parsed.pop(view.query, None)
+        return known
+
     def analyse(
         self,
         view: ViewDeclaration,
@@ -120,14 +150,11 @@ class Queries:
         surroundings: Surroundings,
     ) -> Analysed:
         """The analysis of a view's query. `digests` are those of the columns of `relations`, by folded name."""
-        key = None
-        if facts.names is not None and all(name in digests for name in facts.names):
+        key = self._missing.get((view.name, facts.digest))
+        if key is None:
             key = _analysis_key(view, facts, digests, surroundings)
-            kept = self._cache.recall(key)
-            known = _decode(kept) if kept is not None else None
-            # What was kept may have been found without a limit.
-            if known is not None and (surroundings.limit is None or known.brought <= surroundings.limit):
-                self._parsed.pop(view.query, None)
+            known = self._recall(view, key, surroundings) if key is not None else None
+            if known is not None:
                 return known
         found = self._analyse(view, relations, surroundings)
         # What is read beyond what is named was guessed from words, which depends on all relations that there are.
@@ -183,6 +210,38 @@ class Queries:
         return self._parsed[query]
 
 
+class Recalled:
+    """What the cache knows of the views of a program, asked for as many at a time as there are of which all that they read
+    is settled: a look for each would take longer than to analyse a plan's few new views. `digests` are those of columns, by
+    relation; those of views are put in as they become known. Columns of `circular` views count as unknown."""
+
+    def __init__(
+        self, queries: Queries, facts: Mapping[str, Facts], digests: dict[str, str], circular: Collection[str]
+    ) -> None:
+        self._queries = queries
+        self._facts = facts
+        self._digests = digests
+        self._circular = circular
+        self._frontier = Frontier({key: one.names or () for key, one in facts.items()})
+        self._found: dict[str, Analysed] = {}
+
+    def of(self, key: str, asked: Callable[[str], tuple[ViewDeclaration, Surroundings]]) -> Analysed | None:
+        """What is known of a view. `asked` says what is to be asked of any."""
+        if key in self._frontier.ready:
+            while self._frontier.ready:
+                views = {name: asked(name) for name in self._frontier.take()}
+                for name, found in self._queries.recall(views, self._facts, self._digests).items():
+                    self._found[name] = found
+                    self.settle(name, found)
+        return self._found.pop(key, None)
+
+    def settle(self, key: str, analysed: Analysed) -> None:
+        """A view was analysed."""
+        if key not in self._circular and analysed.columns_differ:
+            self._digests[key] = analysed.columns_digest
+        self._frontier.done(key)
+
+
 def unknown(view: ViewDeclaration) -> Analysed:
     """What stands for a view that is not looked at."""
     columns = tuple((name, None) for name in view.column_names)
@@ -199,12 +258,15 @@ def columns_digest(columns: Iterable[tuple[str, str | None]]) -> str:
     return digest_of(_text(list(columns)))
 
 
-def _analysis_key(view: ViewDeclaration, facts: Facts, digests: Mapping[str, str], surroundings: Surroundings) -> str:
+def _analysis_key(view: ViewDeclaration, facts: Facts, digests: Mapping[str, str], surroundings: Surroundings) -> str | None:
+    """None where it can't be told what the query names, or nothing is known of that."""
+    if facts.names is None or not all(name in digests for name in facts.names):
+        return None
     parts = [
         facts.digest,
         view.kind.value,
         ",".join(view.column_names),
-        *[f"{name} {digests[name]}" for name in facts.names or ()],
+        *[f"{name} {digests[name]}" for name in facts.names],
         surroundings.key,
     ]
     return f"analysis:{digest_of(chr(10).join(parts))}"

@@ -45,7 +45,7 @@ from reconciler.base.declarations import (
 from reconciler.base.diagnostics import Diagnostic, Location, Severity, in_order
 from reconciler.base.names import bounded_suggestions, fold, is_foreign
 from reconciler.connectors.transport import Direction
-from reconciler.project.program.analysis import Facts, Queries, Surroundings, columns_digest, unknown
+from reconciler.project.program.analysis import Facts, Queries, Recalled, Surroundings, columns_digest, unknown
 from reconciler.project.program.connectors import compile_connectors
 from reconciler.project.program.functions import (
     callable_among,
@@ -341,30 +341,36 @@ def _views(
     spelled = {key: one.name for key, one in declared.items()} | {key: one.qualified_name for key, one in foreign.items()}
     digests = {key: columns_digest(columns.items()) for key, columns in known.items()}
     today = callable_names(functions)
+    recalled = Recalled(queries, facts, digests, circular)
     views: dict[str, View] = {}
     brought = 0
+
+    def asked(key: str) -> tuple[ViewDeclaration, Surroundings]:
+        one = declared[key]
+        assert isinstance(one, ViewDeclaration)
+        if not one.functions:
+            return one, surroundings
+        bound = parameter_counts(functions, one.functions)
+        return one, replace(
+            surroundings, functions=bound, steady=callable_among(surroundings.steady, functions, one.functions)
+        )
+
     for key in relations.order:
         one = declared[key]
         if not isinstance(one, ViewDeclaration):
             continue
-        around = surroundings
-        if one.functions:
-            around = replace(
-                surroundings,
-                functions=parameter_counts(functions, one.functions),
-                steady=callable_among(surroundings.steady, functions, one.functions),
-            )
         is_beyond = surroundings.limit is not None and brought > MAXIMUM_BROUGHT_BY_PIPELINE
-        analysed = queries.analyse(one, facts[key], known, digests, around) if not is_beyond else unknown(one)
+        analysed = recalled.of(key, asked) if not is_beyond else unknown(one)
+        if analysed is None:
+            analysed = queries.analyse(one, facts[key], known, digests, asked(key)[1])
+            recalled.settle(key, analysed)
         if one.kind is not ViewKind.STREAM:
             into += analysed.diagnostics
         elif errors := [one for one in analysed.diagnostics if one.severity is Severity.ERROR]:
 
-            def analysed_alone(
-                query: str, one: ViewDeclaration = one, around: Surroundings = around
-            ) -> Iterable[Diagnostic]:
+            def analysed_alone(query: str, key: str = key, one: ViewDeclaration = one) -> Iterable[Diagnostic]:
                 alone = replace(one, query=query, sql=query, stream=None)
-                return queries.analyse(alone, queries.facts({"": query})[""], known, digests, around).diagnostics
+                return queries.analyse(alone, queries.facts({"": query})[""], known, digests, asked(key)[1]).diagnostics
 
             into += _of_stream(one, errors, relations, analysed_alone)
         brought += analysed.brought
@@ -373,7 +379,6 @@ def _views(
         names = [name for name, _ in analysed.columns]
         if key not in circular and analysed.columns_differ:
             known[key] = dict(analysed.columns)
-            digests[key] = analysed.columns_digest
         # A query that could not be parsed mentions its own name without reading it.
         reads = tuple([Read(spelled[name], columns) for name, columns in analysed.reads if name != key or key in circular])
         called = callable_names(functions, one.functions) if one.functions else today

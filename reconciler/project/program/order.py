@@ -1,6 +1,6 @@
 """Orders of a graph of names: what reads comes after what it reads; ties go by name. Cycles are found, not fatal."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from heapq import heapify, heappop, heappush
 
 
@@ -26,6 +26,33 @@ def topological(reads: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
                 heappush(ready, reader)
     done = set(ordered)
     return (*ordered, *sorted(name for name in reads if name not in done))
+
+
+class Frontier:
+    """Goes through a graph of names, each after what it reads: `ready` are those of which all is done that they read. Names
+    that are no keys are done."""
+
+    def __init__(self, reads: Mapping[str, Collection[str]]) -> None:
+        self._readers: dict[str, list[str]] = {name: [] for name in reads}
+        self._waiting: dict[str, int] = {}
+        for name, parents in reads.items():
+            within = [read for read in parents if read in reads]
+            self._waiting[name] = len(within)
+            for read in within:
+                self._readers[read].append(name)
+        self.ready = {name for name, count in self._waiting.items() if count == 0}
+
+    def take(self) -> set[str]:
+        """Those that are ready; each is given once."""
+        taken, self.ready = self.ready, set()
+        return taken
+
+    def done(self, name: str) -> None:
+        """A name is done."""
+        for reader in self._readers[name]:
+            self._waiting[reader] -= 1
+            if self._waiting[reader] == 0:
+                self.ready.add(reader)
 
 
 def cycles(reads: Mapping[str, Iterable[str]]) -> tuple[tuple[str, ...], ...]:

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as some
 
-from reconciler.project.program.order import cycles, topological
+from reconciler.project.program.order import Frontier, cycles, topological
 
 GRAPHS = some.dictionaries(
     some.sampled_from("abcdefg"), some.lists(some.sampled_from("abcdefgh"), max_size=3, unique=True), max_size=7
@@ -26,6 +26,18 @@ def test_one_cycle_a_group_the_shortest_from_its_smallest_name() -> None:
 
 def test_a_cycle_that_avoids_the_smallest_name_is_found_too() -> None:
     assert cycles({"a": ["b"], "b": ["c"], "c": ["b"]}) == (("b", "c"),)
+
+
+@given(GRAPHS)
+def test_a_frontier_gives_each_name_once_and_as_soon_as_all_is_done_that_it_reads(graph: dict[str, list[str]]) -> None:
+    frontier, taken, done = Frontier(graph), set[str](), set[str]()
+    for name in topological(graph):
+        batch = frontier.take()
+        assert not batch & taken
+        taken |= batch
+        assert taken == {one for one, reads in graph.items() if {read for read in reads if read in graph} <= done}
+        done.add(name)
+        frontier.done(name)
 
 
 @given(GRAPHS)
