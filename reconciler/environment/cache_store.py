@@ -30,6 +30,9 @@ _MAXIMUM_BYTES = 1 << 30
 _WAIT_SECONDS = 2.0
 # SQLite takes so many parameters everywhere.
 _AT_ONCE = 500
+# Decides for a new file alone. A value of a kilobyte, as most are, stands on pages of its own where pages are SQLite's usual
+# 4 KiB: reading then takes three to five times as long, and writing twice, into a file of twice the size.
+_PAGE = 16_384
 _SOURCES = (".py", ".json", ".txt")
 
 
@@ -134,6 +137,7 @@ class StoredCache:
 
         try:
             connection = sqlite3.connect(self._file, timeout=_WAIT_SECONDS, check_same_thread=False)
+            connection.execute(f"PRAGMA page_size = {_PAGE}")
             connection.execute("PRAGMA synchronous = OFF")
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS objects (key TEXT PRIMARY KEY, value TEXT, checksum INTEGER) WITHOUT ROWID"
