@@ -9,7 +9,7 @@ AttributeError, KeyError, TypeError or ValueError: whoever reads the whole docum
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache, partial
 from types import NoneType, UnionType
 from typing import Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -71,6 +71,8 @@ def _members(kind: Any, read: frozenset[str]) -> Mapping[str, _Reader]:
 def _reader(kind: Any) -> _Reader | None:
     """What reads values of a type; None: they are taken as they are."""
     if isinstance(kind, type) and is_dataclass(kind):
+        if all(member.type in (str, bool) for member in fields(kind)):
+            return partial(_shared, kind)
         return lambda value: from_json(kind, value)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind
@@ -84,6 +86,20 @@ def _reader(kind: Any) -> _Reader | None:
         (known,) = (_reader(argument) for argument in arguments if argument is not NoneType)
         return None if known is None else lambda value: None if value is None else known(value)
     return None
+
+
+def _shared(kind: Any, value: Any) -> Any:
+    """A dataclass of texts, or of what is true of something. Equal ones are one object: the columns of a thousand relations
+    are mostly alike."""
+    try:
+        return _made(kind, *value.items())
+    except TypeError:
+        return from_json(kind, value)
+
+
+@lru_cache(maxsize=1 << 14)
+def _made(kind: Any, *members: tuple[str, Any]) -> Any:
+    return kind(**dict(members))
 
 
 def _tuple_reader(arguments: tuple[Any, ...]) -> _Reader:

@@ -13,6 +13,7 @@ Estimates of time are learnt from the last bootstrap of each view of the pipelin
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from reconciler.base.declarations import RelationKind
 from reconciler.base.names import fold, is_foreign
@@ -38,6 +39,9 @@ class Measure:
     bytes: int | None = None
     seconds: float | None = None
     rows_read: int | None = None
+
+
+_UNKNOWN: Final = Measure()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +142,7 @@ class _Known:
 
     def before(self, key: str) -> Measure:
         """The relation as it is now; of what is not stored now, nothing is known."""
-        return Measure() if key in self._moved_away else self._measure(self._renamed.get(key, key))
+        return _UNKNOWN if key in self._moved_away else self._measure(self._renamed.get(key, key))
 
     def read(self, name: str) -> ReadImpact:
         """What reading the relation means once the steps before have run."""
@@ -172,7 +176,7 @@ class _Known:
 
     def _measure(self, applied_key: str) -> Measure:
         is_stored = self._applied.is_stored(applied_key) or is_foreign(applied_key)
-        return self._measures.get(applied_key, Measure()) if is_stored else Measure()
+        return self._measures.get(applied_key, _UNKNOWN) if is_stored else _UNKNOWN
 
 
 def _median(values: list[float]) -> float:
@@ -222,7 +226,7 @@ def _table_impacts(plan: Plan, applied: Program, measures: Measures) -> tuple[Ta
             case EvolveTable():
                 fates[fold(step.applied)] = (step.relation, "evolved")
     found = [
-        TableImpact(name, fate, measures.get(key, Measure()).rows, measures.get(key, Measure()).bytes)
+        TableImpact(name, fate, measures.get(key, _UNKNOWN).rows, measures.get(key, _UNKNOWN).bytes)
         for key, (name, fate) in fates.items()
         if key in applied.tables
     ]
