@@ -16,8 +16,8 @@ from reconciler.connectors.transport import Direction
 from reconciler.engine.http_requests import waiting
 from reconciler.environment.target import Target
 from reconciler.project.program.model import Connector, Program
-from reconciler.registry.model import Deployment
 from reconciler.rest.descriptions import HTTP_CONNECTOR, folder_of_requests
+from reconciler.rest.pipeline_json import Seen
 from reconciler.rest.refused_rows import RefusedRows, read_refused
 from reconciler.rest.requests import outputs_have_all
 from reconciler.rest.transactions import Phase, TransactionNow, transaction_now
@@ -30,17 +30,9 @@ _BEFORE_INPUT: Final = frozenset({"Initializing", "Bootstrapping", "Replaying", 
 _NOBODY: Final = str(uuid.UUID(int=0))
 
 
-def statistics(
-    target: Target,
-    program: Program,
-    status: PipelineStatus,
-    standing: Standing,
-    wish: Deployment,
-    state: str,
-    tells_errors: bool,
-) -> JsonObject:
-    """All figures of a pipeline. `state` is its `deployment_status`; the last errors of connectors are long, and told where
-    they are asked for."""
+def statistics(target: Target, program: Program, status: PipelineStatus, seen: Seen, tells_errors: bool) -> JsonObject:
+    """All figures of a pipeline. The last errors of connectors are long, and told where they are asked for."""
+    standing, wish, state = seen.standing, seen.wish, seen.status
 
     def input_(one: ConnectorStatus) -> JsonObject:
         connector = program.connectors[fold(one.name)]

@@ -57,7 +57,7 @@ def router(service: Service) -> APIRouter:
             # While a pipeline is applied for the first time, only its files say what it is.
             program = applied_program(service, name)
         status = status_now(name)
-        return statistics(service.target, program, status, found.standing, found.wish, found.status, tells_errors)
+        return statistics(service.target, program, status, found, tells_errors)
 
     @pages.get("/pipelines/{name}/stats")
     def stats(name: str, include_connector_errors: bool = False) -> JsonObject:
