@@ -10,7 +10,8 @@
   (`http_transactions`) it takes all, or none while that is open.
 - A request's rows came when its file was written. Later numbers came later, so the first one has waited longest.
 
-Requests are read as files of `file_input` are whose format is JSON with `update_format: insert_delete`.
+Requests are read as files of `file_input` are whose format is JSON with `update_format: insert_delete`. Where a table with a
+key gets updates of single columns, it is `WITH_UPDATES`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +30,9 @@ from reconciler.engine.protocol import Available, Ingestion
 MOST_REQUESTS: Final = 5_000
 """Of one step, unless its connector says otherwise."""
 _MOST_BYTES: Final = 64_000_000
-_FORMAT: Final = {"name": "json", "config": {"update_format": "insert_delete", "array": False}}
+WITH_UPDATES: Final = "insert_delete_update"
+"""The format that also has {"update": …}: no connector names it. Of such lines the changes of a key are put together."""
+_UPDATE: Final = b'"update"'
 
 
 def unread(settings: JsonObject, position: JsonObject | None) -> Available | None:
@@ -75,7 +78,18 @@ def as_files(ingestion: Ingestion, settings: JsonObject) -> tuple[Ingestion, Jso
         )
     listed = [{"path": file.path, "size": file.size, "modified": file.modified} for file in files]
     transport: dict[str, Any] = {"name": "file_input", "config": {"path": str(folder)}}
-    return replace(ingestion, range={"files": listed}), {**settings, "transport": transport, "format": _FORMAT}
+    has_updates = bool(ingestion.target.primary_key) and any(map(_may_have_updates, files))
+    config = {"update_format": WITH_UPDATES if has_updates else "insert_delete", "array": False}
+    format_ = {"name": "json", "config": config}
+    return replace(ingestion, range={"files": listed}), {**settings, "transport": transport, "format": format_}
+
+
+def _may_have_updates(file: File) -> bool:
+    """What has none is read for less work. What has just a column of that name is read right, too."""
+    try:
+        return _UPDATE in Path(file.path).read_bytes()
+    except OSError as error:
+        raise can_not_be_read(error) from error
 
 
 def _folder(settings: JsonObject) -> Path:

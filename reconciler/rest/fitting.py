@@ -5,9 +5,9 @@ record: that has the rules (docs/formats.md), and writes dead letters.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from reconciler.base.names import fold
 from reconciler.project.program.model import Table
@@ -18,6 +18,9 @@ _NUMBER: Final = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 _NO_NUMBERS: Final = frozenset({"nan", "infinity", "inf"})
 _TRUTHS: Final = frozenset({"true", "false", "t", "f", "yes", "no", "y", "n", "1", "0"})
 _LONGEST_SHOWN: Final = 80
+
+Kind: TypeAlias = Literal["insert", "delete", "update"]
+"""What a line of a request does."""
 
 
 def row_of(table: Table, record: Any) -> Mapping[str, Any]:
@@ -32,17 +35,32 @@ def row_of(table: Table, record: Any) -> Mapping[str, Any]:
     return {column.name: value for column, value in zip(table.columns, record, strict=True)}
 
 
-def require_fits(table: Table, row: Mapping[str, Any], *, deletes: bool) -> None:
-    """Raises ValueError for a row that can't be one of the table's."""
+def require_fits(table: Table, row: Mapping[str, Any], kind: Kind) -> None:
+    """Raises ValueError for a row that can't be one of the table's, or can't be updated."""
     values = {fold(name): value for name, value in row.items()}
+    keys = {fold(name) for name in table.primary_key}
+    if kind == "update":
+        _require_key(table, values, keys)
     for column in table.columns:
         value = values.get(fold(column.name))
         if value is not None:
             why = _misfit(column.type, value)
             if why is not None:
                 raise ValueError(f"column {column.name}: {why}: {shown(value)}")
-        elif not deletes and not column.nullable and column.default is None:
+        elif kind == "delete" or column.nullable:
+            continue
+        elif column.default is None if kind == "insert" else fold(column.name) in values:
             raise ValueError(f"column {column.name} is NOT NULL, and the row has no value for it")
+
+
+def _require_key(table: Table, values: Mapping[str, Any], keys: Collection[str]) -> None:
+    if not keys:
+        raise ValueError(f"an update needs a primary key, and table {table.name} has none: send a delete and an insert")
+    missing = [name for name in table.primary_key if values.get(fold(name)) is None]
+    if missing:
+        raise ValueError(f"an update says the key of its row, and this has no value for {', '.join(missing)}")
+    if table.declaration.append_only:
+        raise ValueError(f"rows of the append-only table {table.name} can't be updated")
 
 
 def shown(value: Any) -> str:

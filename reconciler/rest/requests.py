@@ -4,9 +4,9 @@
 - Records that can't be read, or surely are no rows of the table, are counted (`refused_rows`), and the request is refused.
   The others are taken all the same; of an array none is.
 - The token of a request is its number: complete when a published step has read it, and every output has that step.
-- Rows come as JSON (`raw`, `insert_delete`, `debezium`; objects, or arrays of all values in the order of the columns) or
-  CSV (columns in the order of the table, an empty field is NULL). In the flavour `pandas` dates and times are
-  milliseconds since 1970.
+- Rows come as JSON (`raw`, `insert_delete`, also with updates, and `debezium`; objects, or arrays of all values in the order
+  of the columns) or CSV (columns in the order of the table, an empty field is NULL). In the flavour `pandas` dates and times
+  are milliseconds since 1970.
 """
 
 import base64
@@ -33,7 +33,7 @@ from reconciler.rest.addresses import key_in
 from reconciler.rest.answers import json_text
 from reconciler.rest.descriptions import HTTP_CONNECTOR, folder_of_requests
 from reconciler.rest.errors import Refused
-from reconciler.rest.fitting import require_fits, row_of, shown
+from reconciler.rest.fitting import Kind, require_fits, row_of, shown
 from reconciler.rest.refused_rows import tell_refused
 from reconciler.rest.shared import Service
 from reconciler.state.controls import read_controls
@@ -286,9 +286,9 @@ def _same(record: Any) -> Any:
 def _of_record(
     table: Table, read: Callable[[], Any], update_format: str, convert: Callable[[Mapping[str, Any]], Mapping[str, Any]]
 ) -> list[str]:
-    def line(kind: str, row: Any) -> str:
+    def line(kind: Kind, row: Any) -> str:
         converted = convert(row_of(table, row))
-        require_fits(table, converted, deletes=kind == "delete")
+        require_fits(table, converted, kind)
         return json_text({kind: converted})
 
     match update_format, read():
@@ -298,10 +298,10 @@ def _of_record(
             return [line("insert", row)]
         case "insert_delete", {"delete": row}:
             return [line("delete", row)]
-        case "insert_delete", {"update": _}:
-            raise ValueError("updates of single columns are not taken: send the whole row as an insert, which replaces it")
+        case "insert_delete", {"update": row}:
+            return [line("update", row)]
         case "debezium", {"payload": Mapping() as change} | ({"op": _} as change):
-            parts = (("before", "delete"), ("after", "insert"))
+            parts: tuple[tuple[str, Kind], ...] = (("before", "delete"), ("after", "insert"))
             return [line(kind, change[part]) for part, kind in parts if change.get(part) is not None]
         case _, record:
             raise ValueError(f"a record is not of the form {update_format}: {shown(record)}")
@@ -333,7 +333,7 @@ def _of_csv(table: Table, fields: Sequence[str]) -> list[str]:
     if len(fields) != len(columns):
         raise ValueError(f"it has {len(fields)} fields, and the table {len(columns)} columns")
     row = {column.name: _of_field(column.name, text, column.type) for column, text in zip(columns, fields, strict=True)}
-    require_fits(table, row, deletes=False)
+    require_fits(table, row, "insert")
     return [json_text({"insert": row})]
 
 

@@ -56,7 +56,7 @@ from reconciler.sql.structures import Shape, shape_of, without_common_field
 from reconciler.testing.late_rows import late_column, told
 from reconciler.testing.literals import deleted, fitted, inserted, matching
 from reconciler.testing.recording_sinks import Sinks
-from reconciler.testing.records import Change, Record, fitting, missing_from, read_records
+from reconciler.testing.records import Change, Record, fitting, missing_from, read_records, updated
 from reconciler.testing.tables import Contents, MemoryWriter, Row, Writer
 
 
@@ -279,17 +279,27 @@ class RecordingEngine:
         for change in changes:
             key = tuple(change.row[place] for place in places)
             before = last.get(key)
-            (came.add if before is not None and not before.deletes else came.discard)(key)
+            if change.sets is not None:
+                last[key] = change if before is None else updated(before, change)
+                continue
+            is_there = before is not None and not before.deletes and before.sets is None
+            (came.add if is_there else came.discard)(key)
             last[key] = change
         # A delete of what came just before it found its row, although the table never had it.
         gone = [key for key, change in last.items() if change.deletes and key not in kept]
         unmatched = sum(key not in came for key in gone)
+        lost = [key for key, change in last.items() if change.sets is not None and key not in kept]
+        if len(places) < len(target.columns):
+            unmatched += len(lost)
         for key, change in last.items():
             if change.deletes:
                 kept.pop(key, None)
+            elif change.sets is not None:
+                if key in kept:
+                    kept[key] = updated(Change(kept[key]), change).row
             else:
                 kept[key] = change.row
-        written = self._commit(target, transaction, tuple(kept.values()), len(last) - len(gone))
+        written = self._commit(target, transaction, tuple(kept.values()), len(last) - len(gone) - len(lost))
         return replace(written, unmatched=unmatched)
 
     def _apply_to_multiset(self, target: TableTarget, transaction: Transaction, changes: Sequence[Change]) -> Written:

@@ -37,11 +37,13 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A row that a record inserts or deletes; `unknown` are the fields beside it that no column takes."""
+    """A row that a record inserts or deletes; `unknown` are the fields beside it that no column takes. `sets`: an update of
+    the row with this key, which sets the columns at these places."""
 
     row: Row
     deletes: bool = False
     unknown: tuple[str, ...] = ()
+    sets: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def fitting(record: Record, target: TableTarget) -> Record:
     """The record with values as the table holds them, or with the reason why it has none."""
     if record.problem is not None:
         return record
-    if target.append_only and any(change.deletes for change in record.changes):
+    if target.append_only and any(change.deletes or change.sets is not None for change in record.changes):
         return replace(record, problem=f"X722: rows of the append-only table {target.name} can't be deleted")
     try:
         return replace(record, changes=tuple(_fitting(change, target) for change in record.changes))
@@ -101,7 +103,22 @@ def _fitting(change: Change, target: TableTarget) -> Change:
     pairs = zip(change.row, target.columns, strict=True)
     if change.deletes and key:
         return replace(change, row=tuple(fitted(v, c) if fold(c.name) in key else None for v, c in pairs))
+    if change.sets is not None:
+        counts = [place in change.sets or fold(column.name) in key for place, column in enumerate(target.columns)]
+        return replace(
+            change, row=tuple(fitted(v, c) if counted else None for (v, c), counted in zip(pairs, counts, strict=True))
+        )
     return replace(change, row=tuple(fitted(value, column) for value, column in pairs))
+
+
+def updated(before: Change, update: Change) -> Change:
+    """A change with what a later update of its key sets; there is nothing to set behind a delete."""
+    sets = update.sets or frozenset()
+    if before.deletes:
+        return before
+    pairs = enumerate(zip(before.row, update.row, strict=True))
+    row = tuple(new if place in sets else old for place, (old, new) in pairs)
+    return replace(before, row=row, sets=None if before.sets is None else before.sets | sets)
 
 
 def missing_from(paths: Sequence[str], format_: JsonObject, target: TableTarget) -> tuple[str, ...]:
@@ -215,6 +232,11 @@ def _changes(element: Mapping[str, Any], update_format: str, target: TableTarget
         known = {name: value for name, value in values.items() if value is not None}
         return Change(matching(known, target.columns, target.defaults), deletes, unknown_fields(values, target))
 
+    def update(values: Mapping[str, Any]) -> Change:
+        named = set(map(fold, values))
+        sets = frozenset(place for place, column in enumerate(target.columns) if fold(column.name) in named)
+        return Change(matching(values, target.columns, {}), False, unknown_fields(values, target), sets)
+
     match update_format:
         case "raw":
             return [change(element, False)]
@@ -223,6 +245,12 @@ def _changes(element: Mapping[str, Any], update_format: str, target: TableTarget
             if isinstance(inserts, dict) == isinstance(deletes, dict):
                 raise ValueError('a record is not {"insert": {…}} or {"delete": {…}}')
             return [change(inserts, False)] if isinstance(inserts, dict) else [change(deletes or {}, True)]
+        case "insert_delete_update":
+            given = {kind: row for kind in ("insert", "delete", "update") if isinstance(row := element.get(kind), dict)}
+            if len(given) != 1:
+                raise ValueError('a record is not {"insert": {…}}, {"delete": {…}} or {"update": {…}}')
+            ((kind, row),) = given.items()
+            return [update(row) if kind == "update" else change(row, kind == "delete")]
         case "debezium":
             event = element.get("payload") or element
             operation, before, after = event.get("op"), event.get("before"), event.get("after")

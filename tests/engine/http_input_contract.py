@@ -4,6 +4,7 @@ their lines mean.
 
 import json
 import os
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
 from reconciler.engine import http_ranges
 from reconciler.engine.http_requests import place_of, remove_read, store
-from reconciler.engine.protocol import Available, DeadLetters, Engine, Ingestion, TableTarget, Transaction
+from reconciler.engine.protocol import Available, ColumnType, DeadLetters, Engine, Ingestion, TableTarget, Transaction
 from tests.engine.asking import Storage, Tables, change, ingest_files
 
 
@@ -99,6 +100,65 @@ class HttpInputContract(Tables):
         places = [json.loads(text) for row in storage.rows(letters.location) for text in row if "line" in str(text)[-12:]]
         assert sorted(place["line"] for place in places) == [2, 3]
         assert {place["file"] for place in places} == {str(place_of(folder, 2))}
+
+    def test_updates_set_columns_of_the_row_that_changes_before_them_left(
+        self, engine: Engine, storage: Storage, tmp_path: Path
+    ) -> None:
+        columns = (
+            ColumnType("id", "BIGINT", nullable=False),
+            ColumnType("name", "VARCHAR(5)"),
+            ColumnType("points", "BIGINT", nullable=False),
+            ColumnType("price", "DECIMAL(6,2)"),
+        )
+        target = TableTarget("kept", str(tmp_path / "kept"), columns, ("id",), {"points": "7", "price": "1.5"})
+        storage.create(target.location, columns)
+        held = [(1, "a", "1.00"), (2, "b", "2.00"), (3, "c", "3.00")]
+        before = [{"insert": {"id": id_, "name": name, "points": id_, "price": price}} for id_, name, price in held]
+        stored(tmp_path / "before", *before)
+        ingest_files(engine, target, requests_in(tmp_path / "before"), 1)
+        folder, letters = tmp_path / "in", DeadLetters(str(tmp_path / "dead-letters"), 2)
+        # What a later request sets counts, each column by itself; NULL is set, and no default.
+        stored(folder, {"update": {"id": 1, "name": "x", "price": 9}}, {"update": {"ID": 1, "Price": None}})
+        stored(folder, {"update": {"id": 1, "points": 5}}, {"update": {"id": 2}})
+        # An update behind a delete has no row; one behind an insert has that.
+        stored(folder, {"delete": {"id": 3}}, {"update": {"id": 3, "name": "z"}})
+        stored(folder, {"update": {"id": 4, "name": "n"}}, {"insert": {"id": 4}}, {"update": {"id": 4, "name": "m"}})
+        stored(folder, {"insert": {"id": 5}}, {"delete": {"id": 5}}, {"update": {"id": 5, "name": "q"}})
+        # Nobody has this row.
+        stored(folder, {"update": {"id": 6, "name": "none"}})
+
+        written = ingest_files(engine, target, requests_in(folder), 2, letters)
+
+        rows = [(1, "x", 5, None), (2, "b", 2, Decimal("2.00")), (4, "m", 7, Decimal("1.50"))]
+        assert storage.rows(target.location) == rows
+        assert (written.unmatched, written.rejected) == (1, 0)
+        assert ingest_files(engine, target, requests_in(folder), 2, letters).reused
+        assert storage.rows(target.location) == rows
+
+    def test_updates_that_do_not_fit_go_to_the_dead_letters(
+        self, engine: Engine, storage: Storage, students: TableTarget, tmp_path: Path
+    ) -> None:
+        stored(tmp_path / "before", {"insert": {"id": 1, "name": "a"}})
+        ingest_files(engine, students, requests_in(tmp_path / "before"), 1)
+        folder, letters = tmp_path / "in", DeadLetters(str(tmp_path / "dead-letters"), 2)
+        stored(folder, {"update": {"name": "x"}}, {"update": {"id": 1, "name": "longer"}}, {"update": {"id": None}})
+        stored(folder, {"update": {"id": 1, "more": 2}}, {"update": {"id": 1}, "insert": {"id": 1}})
+
+        written = ingest_files(engine, students, requests_in(folder), 2, letters)
+
+        assert storage.rows(students.location) == [(1, "a")]
+        assert (written.rejected, dict(written.unknown)) == (4, {"more": 1})
+
+    def test_an_update_of_a_table_without_key_or_of_one_that_is_append_only_is_rejected(
+        self, engine: Engine, storage: Storage, grades: TableTarget, students: TableTarget, tmp_path: Path
+    ) -> None:
+        letters = DeadLetters(str(tmp_path / "dead-letters"), 1)
+        stored(tmp_path / "in", {"update": {"student_id": 1}}, {"insert": {"student_id": 1}})
+        assert ingest_files(engine, grades, requests_in(tmp_path / "in"), 1, letters).rejected == 1
+        stored(tmp_path / "more", {"update": {"id": 1, "name": "x"}}, {"insert": {"id": 1}})
+        only = replace(students, append_only=True)
+        assert ingest_files(engine, only, requests_in(tmp_path / "more"), 2, letters).rejected == 1
+        assert storage.rows(students.location) == [(1, None)]
 
     def test_since_when_requests_wait(self, engine: Engine, tmp_path: Path) -> None:
         for number, time in enumerate((1_700_000_100, 1_700_000_200, 1_700_000_300), 1):

@@ -21,6 +21,7 @@ from reconciler.engine.arrow.ingest.incoming import Change, TableRows
 from reconciler.engine.arrow.ingest.json_records import changes_of
 from reconciler.engine.arrow.ingest.target_table import as_arrow
 from reconciler.engine.arrow.ingest.values import NotSure
+from reconciler.engine.http_ranges import WITH_UPDATES
 from reconciler.engine.protocol import ColumnType, DeadLetters, Engine, Ingestion, TableTarget, Transaction
 from reconciler.engine.spark.commit_log import read_commit
 from reconciler.engine.spark.locations import LocalFolder
@@ -132,6 +133,7 @@ KINDS = [
     ("raw", True),
     ("insert_delete", False),
     ("insert_delete", True),
+    (WITH_UPDATES, True),
     ("debezium", False),
     ("debezium", True),
     ("array", True),
@@ -158,6 +160,11 @@ def changes_by_chance(chance: random.Random, kind: str, has_key: bool) -> str:
         match kind:
             case "insert_delete":
                 return {"delete" if chance.random() < 0.4 else "insert": row()}
+            case "insert_delete_update":
+                what = chance.choice(("insert", "delete", "update", "update"))
+                found = row()
+                left_out = chance.sample(list(found)[1:], chance.randint(0, 2)) if what == "update" else ()
+                return {what: {name: value for name, value in found.items() if name not in left_out}}
             case "debezium":
                 before, after = row(), row()
                 events: list[dict[str, Any]] = [

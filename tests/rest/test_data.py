@@ -73,6 +73,37 @@ def test_a_table_without_a_key_holds_rows_as_often_as_they_came(pipeline: Pipeli
     assert rows(pipeline, "plain") == [{"id": 1, "name": "a"}] * 2
 
 
+def test_an_update_sets_single_columns(pipeline: Pipeline, service: Serving) -> None:
+    pipeline.input_json("kinds", [{"id": number, "name": "a", "small": number} for number in (1, 2, 3)])
+    pipeline.input_json("kinds", {"update": {"id": 1, "name": "b"}}, "insert_delete")
+    lines = [
+        {"update": {"ID": 1, "small": None}},
+        {"update": {"id": 2, "price": 1.5}},
+        {"delete": {"id": 3}},
+        {"update": {"id": 3, "name": "nobody's"}},
+        {"update": {"id": 4, "name": "nobody's"}},
+        {"insert": {"id": 5}},
+        {"update": {"id": 5, "is_on": True}},
+    ]
+    pipeline.input_json("kinds", lines, "insert_delete")
+    nothing = dict.fromkeys(ROW)
+    assert rows(pipeline, "kinds") == [
+        nothing | {"id": 1, "name": "b"},
+        nothing | {"id": 2, "name": "a", "small": 2, "price": Decimal("1.50")},
+        nothing | {"id": 5, "is_on": True},
+    ]
+    address = f"{service.address}/v0/pipelines/data/ingress/kinds"
+    for body, said in (
+        ('{"update": {"name": "x"}}', "has no value for id"),
+        ('{"update": {"id": null}}', "has no value for id"),
+        ('{"update": {"id": 1, "small": "x"}}', "column small: a value that is no SMALLINT"),
+        ('{"update": [1, 2]}', "the array has 2 values"),
+    ):
+        answer = requests.post(address, data=body, params={"format": "json"}, timeout=60)
+        assert answer.status_code == 400
+        assert said in answer.json()["message"]
+
+
 def test_pandas(pipeline: Pipeline) -> None:
     frame = pd.DataFrame(
         {
@@ -114,7 +145,7 @@ def test_csv_and_debezium(pipeline: Pipeline, service: Serving) -> None:
         ("[1]", "not of the form"),
         ('{"insert": 1}', "an object or an array"),
         ('{"insert": [1]}', "the array has 1 values, and the table 2 columns"),
-        ('{"update": {"id": 1}}', "send the whole row"),
+        ('{"update": {"id": 1}}', "an update needs a primary key, and table plain has none"),
         ('{"insert": {"id": "x"}}', "column id: a value that is no BIGINT"),
         ('{"insert": {"id": true}}', "column id: a value that is no BIGINT"),
         ('{"insert": {"id": 1.5}}', "column id: a value that is no BIGINT"),

@@ -26,6 +26,7 @@ def test_all_rows_of_a_transaction_come_in_one_step(service: Serving) -> None:
     tokens = [pipeline.input_json("others", {"id": number}, wait=False) for number in range(5)]
     pipeline.input_json("items", [{"insert": {"id": 3, "name": "c"}}, {"delete": {"id": 1}}], "insert_delete", wait=False)
     pipeline.input_json("items", {"id": 4}, wait=False)
+    pipeline.input_json("items", [{"update": {"id": 4, "name": "d"}}, {"update": {"id": 1}}], "insert_delete", wait=False)
     before = pipeline.stats().global_metrics.total_completed_steps
     assert list(pipeline.query("SELECT * FROM others")) == []
     assert [row["id"] for row in pipeline.query("SELECT * FROM items")] == [1, 2]
@@ -38,7 +39,7 @@ def test_all_rows_of_a_transaction_come_in_one_step(service: Serving) -> None:
     assert pipeline.stats().global_metrics.total_completed_steps == before + 1
     assert sorted(row["id"] for row in pipeline.query("SELECT * FROM others")) == [0, 1, 2, 3, 4]
     found = {row["id"]: row["name"] for row in pipeline.query("SELECT * FROM items")}
-    assert found == {2: "b", 3: "c", 4: None}
+    assert found == {2: "b", 3: "c", 4: "d"}
     assert all(pipeline.completion_token_status(token).name == "COMPLETE" for token in tokens)
 
     # One without rows is over at once.

@@ -74,6 +74,21 @@ def test_a_run_that_dies_reads_no_request_twice_and_passes_none_over(shop: Path,
     assert (ids(shop), next_read(shop)) == ([1, 2, 3, 4], 5)
 
 
+@pytest.mark.parametrize("point", ["intent:before", "step:intended", "step:before", "step:recorded"])
+def test_a_run_that_dies_updates_each_row_from_what_it_was(shop: Path, point: str) -> None:
+    """The step is made again: an update behind a delete finds no row, and one of a row that a later request deletes does."""
+    came(shop, 1, 2, 3)
+    opened(shop).run_once()
+    for line in ({"update": {"id": 1, "part": "new"}}, {"delete": {"id": 2}}, {"update": {"id": 2, "part": "none"}}):
+        store(shop / "requests", json.dumps(line).encode())
+    store(shop / "requests", b'{"update": {"id": 3, "part": "gone"}}')
+    store(shop / "requests", b'{"delete": {"id": 3}}')
+    with pytest.raises(Crash):
+        opened(shop).observed(boundary=crash_at(point)).run_once()
+    opened(shop).run_once()
+    assert sorted(row[:2] for row in rows(shop)) == [(1, "new")]
+
+
 def test_requests_that_go_while_a_step_is_open_hold_up_no_others(shop: Path) -> None:
     came(shop, 1, 2, 3)
     with pytest.raises(Crash):

@@ -76,8 +76,9 @@ class Given:
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What rows must be to fit: the table's columns, defaults by folded name (literals of SQL), and whether NULL means the
-    default. Where `deletes` is true (an expression) only the columns of `key` need fit, if there is a key. `first_on_time`
-    has by folded name the smallest value of a column that is not late."""
+    default. Where `deletes` is true (an expression) only the columns of `key` need fit, if there is a key; where `updates`
+    is, these and those for which `sets` is true (expressions by folded name), and none has its default. `first_on_time` has
+    by folded name the smallest value of a column that is not late."""
 
     columns: tuple[ColumnType, ...]
     defaults: Mapping[str, str]
@@ -85,6 +86,8 @@ class Rules:
     key: tuple[str, ...] = ()
     deletes: str | None = None
     first_on_time: Mapping[str, Number] = field(default_factory=dict)
+    updates: str | None = None
+    sets: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,8 +263,12 @@ def _as_decimal(number: Decimal) -> str:
 def _where_it_counts(column: ColumnType, reason: str, rules: Rules) -> str:
     """A reason of a column; of a row that is deleted by its key, only those of the key count."""
     key = {fold(name) for name in rules.key}
-    needs_key_only = bool(key) and rules.deletes is not None and fold(column.name) not in key
-    return f"CASE WHEN NOT ({rules.deletes}) THEN {reason} END" if needs_key_only else reason
+    if not key or rules.deletes is None or fold(column.name) in key:
+        return reason
+    without = f"({rules.deletes})"
+    if rules.updates is not None:
+        without = f"({without} OR ({rules.updates}) AND NOT ({rules.sets[fold(column.name)]}))"
+    return f"CASE WHEN NOT {without} THEN {reason} END"
 
 
 def _all_fitted(rules: Rules, given: Mapping[str, Given]) -> list[_Fitted]:
@@ -280,7 +287,10 @@ def _defaulted(rules: Rules, given: Mapping[str, Given]) -> dict[str, Given]:
             found[fold(column.name)] = Given(default, column.type.strip().lower().startswith(TEXT))
         elif rules.null_is_absent:
             value = f"CAST({default} AS STRING)" if source.is_text else default
-            found[fold(column.name)] = Given(f"coalesce({source.expression}, {value})", source.is_text, source.exact)
+            known = f"coalesce({source.expression}, {value})"
+            if rules.updates is not None:
+                known = f"if({rules.updates}, {source.expression}, {known})"
+            found[fold(column.name)] = Given(known, source.is_text, source.exact)
     return found
 
 

@@ -18,7 +18,7 @@ from reconciler.base.names import fold
 from reconciler.engine.protocol import TableTarget, Transaction, Written
 from reconciler.engine.spark.commit_log import latest_version, search
 from reconciler.engine.spark.comparable import comparables
-from reconciler.engine.spark.locations import Folder, Sessions, delta_reference, folder, quoted, spark_location
+from reconciler.engine.spark.locations import Folder, Sessions, delta_reference, folder, literal, quoted, spark_location
 from reconciler.engine.spark.transactions import carried, last_version
 
 ORDER = "reconcile order"
@@ -26,6 +26,9 @@ ORDER = "reconcile order"
 
 DELETES = "reconcile deletes"
 """The frame's column that is true in rows that delete."""
+
+SETS = "reconcile sets"
+"""The frame's column that has, in rows that update others, the folded names of the columns that they set; else NULL."""
 
 CAME_AND_WENT = "reconcile came and went"
 """The frame's column that is true in rows that delete what the same frame inserted just before."""
@@ -84,15 +87,20 @@ def append(target: TableTarget, rows: DataFrame) -> None:
 
 
 def merge(session: SparkSession, target: TableTarget, rows: DataFrame) -> None:
-    """Replace, add and (where DELETES is true) delete rows by key; each key stands once in `rows`."""
+    """Replace, add and (where DELETES is true) delete rows by key, and (where SETS is not NULL) set columns of rows that are
+    there; each key stands once in `rows`."""
     rows.createOrReplaceTempView(_INCOMING)
     names = [column.name for column in target.columns]
     keys = {fold(name) for name in target.primary_key}
     on = " AND ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in target.primary_key)
-    updates = ", ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in names if fold(name) not in keys)
+    has_updates = SETS in rows.columns
+    new_values = {name: _set_value(name) if has_updates else f"s.{quoted(name)}" for name in names}
+    updates = ", ".join(f"t.{quoted(name)} = {new_values[name]}" for name in names if fold(name) not in keys)
     gone, new = "", ""
     if DELETES in rows.columns:
         gone, new = f"WHEN MATCHED AND s.{quoted(DELETES)} THEN DELETE ", f" AND NOT s.{quoted(DELETES)}"
+    if has_updates:
+        new += f" AND s.{quoted(SETS)} IS NULL"
     matched = f"WHEN MATCHED THEN UPDATE SET {updates} " if updates else ""
     columns = ", ".join(map(quoted, names))
     values = ", ".join(f"s.{quoted(name)}" for name in names)
@@ -100,6 +108,11 @@ def merge(session: SparkSession, target: TableTarget, rows: DataFrame) -> None:
         f"MERGE INTO {delta_reference(target.location)} AS t USING {_INCOMING} AS s ON {on} "
         f"{gone}{matched}WHEN NOT MATCHED{new} THEN INSERT ({columns}) VALUES ({values})"
     )
+
+
+def _set_value(name: str) -> str:
+    sets = f"s.{quoted(SETS)}"
+    return f"if({sets} IS NULL OR array_contains({sets}, {literal(fold(name))}), s.{quoted(name)}, t.{quoted(name)})"
 
 
 def last_of_each_key(rows: DataFrame, target: TableTarget, tells_what_came: bool = False) -> DataFrame:

@@ -4,6 +4,8 @@
 - With a key, of each key the last change in reading order counts, against the table as it was: its row replaces or removes
   the one of equal key, or is added. Counted is what `engine.spark.ingest.changes` counts: a delete is unmatched where the
   table has no row of its key, unless the same range inserted one just before.
+  Updates set columns of the row that the changes before them left; where these left none, they do nothing. An update is
+  unmatched where neither the table has a row of its key nor another change of the range is of that key.
   Of rows without an order Spark takes any, so two that insert one key are left to it.
 - Late rows are left out and counted. A record that becomes two rows, and late ones that are to be kept, are Spark's work.
 - The commit says of itself what Spark's says: `operationMetrics` by the names that `engine.spark.writes` reads.
@@ -11,7 +13,7 @@
 Which tables are written says `target_table`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -80,17 +82,19 @@ def _appended(table: PlainTable, ingestion: Ingestion, incoming: Incoming) -> Wr
 
 def _by_key(table: PlainTable, ingestion: Ingestion, incoming: Incoming) -> Written:
     target = ingestion.target
-    last = _last_of_each_key(incoming, target)
-    found = _find(table, target, last)
+    every = _last_of_each_key(incoming, target)
+    found = _find(table, target, every)
     replaces = len(target.primary_key) < len(target.columns)
+    lost = {key for key, one in every.items() if one.sets is not None and key not in found.keys}
+    last = {key: one for key, one in every.items() if key not in lost}
     deleted = [key for key, one in last.items() if one.deletes and key in found.keys]
     kept = {key for key, one in last.items() if not one.deletes and key in found.keys and not replaces}
-    coming = [one.row for key, one in last.items() if not one.deletes and key not in kept]
+    coming = [_whole(one, found.updated.get(key)) for key, one in last.items() if not one.deletes and key not in kept]
     inserted = sum(not one.deletes and key not in found.keys for key, one in last.items())
     updated = len(coming) - inserted
     staying = found.staying if replaces else _find(table, target, {key: last[key] for key in deleted}).staying
     metrics = {
-        "numSourceRows": len(last),
+        "numSourceRows": len(every),
         "numTargetRowsDeleted": len(deleted),
         "numTargetRowsUpdated": updated,
         "numTargetRowsInserted": inserted,
@@ -98,6 +102,7 @@ def _by_key(table: PlainTable, ingestion: Ingestion, incoming: Incoming) -> Writ
     rows = as_arrow(coming, table)
     version = rewrite(table, staying, rows, ingestion.transaction, ingestion.commit, metrics)
     unmatched = sum(one.deletes and key not in found.keys and not one.came for key, one in last.items())
+    unmatched += len(lost) if replaces else 0
     changed = len(deleted) + updated + inserted if incoming.tells_deletes else len(last)
     return replace(_written(version, changed, incoming), unmatched=unmatched)
 
@@ -108,18 +113,22 @@ def _written(version: int, rows: int, incoming: Incoming) -> Written:
 
 @dataclass(slots=True)
 class _Last:
-    """The last change of a key; whether it deletes what came just before it."""
+    """What the changes of a key come to: the last one, with what updates after it set; whether it deletes what came just
+    before it. `sets`: there are updates alone, which set the columns at these places."""
 
     row: Row
     deletes: bool
     came: bool
+    sets: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The keys among those looked for that a table has; of each file with any of them, by its path, the rows of others."""
+    """The keys among those looked for that a table has; of those that are updated, their rows; of each file with any of
+    them, by its path, the rows of others."""
 
     keys: frozenset[Row] = frozenset()
+    updated: Mapping[Row, Row] = field(default_factory=dict)
     staying: "Mapping[str, pyarrow.Table]" = field(default_factory=dict)
 
 
@@ -129,14 +138,34 @@ def _last_of_each_key(incoming: Incoming, target: TableTarget) -> dict[Row, _Las
     for change in incoming.changes:
         key = tuple(change.row[place] for place in places)
         before = last.pop(key, None)
+        if change.sets is not None:
+            last[key] = _after_update(before, change.row, change.sets)
+            continue
         if before is not None and not (incoming.is_ordered or before.deletes):
             raise NotSure("two rows of one key")
-        came = change.deletes and before is not None and not before.deletes
+        came = change.deletes and before is not None and not before.deletes and before.sets is None
         last[key] = _Last(change.row, change.deletes, came)
     return last
 
 
-def _find(table: PlainTable, target: TableTarget, keys: Iterable[Row]) -> _Found:
+def _after_update(before: _Last | None, row: Row, sets: frozenset[int]) -> _Last:
+    if before is None:
+        return _Last(row, deletes=False, came=False, sets=sets)
+    if before.deletes:
+        return before
+    both = tuple(new if place in sets else old for place, (old, new) in enumerate(zip(before.row, row, strict=True)))
+    return replace(before, row=both, sets=None if before.sets is None else before.sets | sets)
+
+
+def _whole(one: _Last, held: Row | None) -> Row:
+    """The row that a change leaves, of a table that had this one where it is updated."""
+    sets = one.sets
+    if sets is None or held is None:
+        return one.row
+    return tuple(new if place in sets else old for place, (old, new) in enumerate(zip(held, one.row, strict=True)))
+
+
+def _find(table: PlainTable, target: TableTarget, keys: Mapping[Row, _Last]) -> _Found:
     """Look for these keys in a table. Where it has many files, all are written anew. Raises NotSure where it has one of the
     keys twice, or can't be read."""
     import pyarrow
@@ -145,6 +174,7 @@ def _find(table: PlainTable, target: TableTarget, keys: Iterable[Row]) -> _Found
     wanted = frozenset(keys)
     names = [table.schema["fields"][place]["name"] for place in key_places(target)]
     there: set[Row] = set()
+    updated: dict[Row, Row] = {}
     staying: dict[str, pyarrow.Table] = {}
     files = table.files if wanted else ()
     held = rows_by_file(table, files)
@@ -161,6 +191,15 @@ def _find(table: PlainTable, target: TableTarget, keys: Iterable[Row]) -> _Found
         if len(set(found.values())) < len(found) or there & set(found.values()):
             raise NotSure("a key twice")
         there |= set(found.values())
+        updated |= _rows_at(rows, {place: key for place, key in found.items() if keys[key].sets is not None})
         mask = pyarrow.array([place not in found for place in range(rows.num_rows)], pyarrow.bool_())
         staying[file.path] = rows.filter(mask)
-    return _Found(frozenset(there), staying)
+    return _Found(frozenset(there), updated, staying)
+
+
+def _rows_at(rows: "pyarrow.Table", places: Mapping[int, Row]) -> dict[Row, Row]:
+    """The rows at these places, by their keys."""
+    import pyarrow
+
+    at = pyarrow.array(list(places), pyarrow.int64())
+    return dict(zip(places.values(), zip(*(values_of(one.take(at)) for one in rows.columns), strict=True), strict=True))

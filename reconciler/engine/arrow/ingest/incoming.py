@@ -28,10 +28,12 @@ _TEXT: Final = ("string", "varchar", "char")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A row to insert, or to delete. Of one that deletes from a table with a key, only the columns of the key count."""
+    """A row to insert, or to delete. Of one that deletes from a table with a key, only the columns of the key count. `sets`:
+    an update of the row with this key, which sets the columns at these places."""
 
     row: Row
     deletes: bool = False
+    sets: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,16 @@ class TableRows:
         needs_key_only = deletes and self.has_key
         pairs = zip(self._columns, given, strict=True)
         return Change(tuple(column.of_json(value, needs_key_only) for column, value in pairs), deletes)
+
+    def update(self, fields: Mapping[str, Any]) -> Change:
+        """What a JSON object sets in the row of its key. A null is a NULL there: nothing is absent that has a name."""
+        if not self.has_key or self._target.append_only:
+            raise NotSure("an update")
+        taken = {place: fields[name] for name, place in self._taken(fields)}
+        if not all(place in taken for place, column in enumerate(self._columns) if column.in_key):
+            raise NotSure("an update without a key")
+        row = tuple(column.of_update(taken[place]) if place in taken else None for place, column in enumerate(self._columns))
+        return Change(row, sets=frozenset(taken))
 
     def of_line(self, names: Sequence[str], values: Sequence[str | None]) -> Change:
         """The row of a line of CSV, under the names of its header. The empty text is one between quotes."""
@@ -139,14 +151,17 @@ class _Column:
     def __init__(self, column: ColumnType, target: TableTarget) -> None:
         self._plain = plain(column)
         self._nullable = column.nullable
-        self._in_key = fold(column.name) in {fold(name) for name in target.primary_key}
+        self.in_key = fold(column.name) in {fold(name) for name in target.primary_key}
         self._default = target.defaults.get(fold(column.name))
         self._kind = column.type.strip().lower()
 
     def of_json(self, given: Any, needs_key_only: bool) -> Any:
         if given is not None:
             return self._plain(given)
-        return None if needs_key_only and not self._in_key else self._there(self._given_for_it())
+        return None if needs_key_only and not self.in_key else self._there(self._given_for_it())
+
+    def of_update(self, given: Any) -> Any:
+        return self._there(None) if given is None else self._plain(given)
 
     def of_csv(self, given: str | None) -> Any:
         if given is None or (given == "" and not self._kind.startswith(_TEXT)):
@@ -154,7 +169,7 @@ class _Column:
         return self._plain(given)
 
     def of_stored(self, given: Sequence[Any] | None, count: int, needs_key_only: bool) -> Sequence[Any]:
-        if needs_key_only and not self._in_key:
+        if needs_key_only and not self.in_key:
             return [None] * count
         return [self.absent()] * count if given is None else [self._there(value) for value in given]
 

@@ -4,8 +4,8 @@ A record is taken where it is one object, in UTF-8, of which every parser of JSO
 escape is half a character, no number is longer than 40 signs, nothing is nested deeply. What stands in a column is a plain
 value (`values`); fields that no column takes are counted, whatever they hold.
 
-`update_format` says what an object stands for, as there: `raw`, `insert_delete` and `debezium`, each in its plain form, with
-keys spelled as their rules spell them.
+`update_format` says what an object stands for, as there: `raw`, `insert_delete` (also with updates) and `debezium`, each in
+its plain form, with keys spelled as their rules spell them.
 """
 
 import json
@@ -16,6 +16,7 @@ from typing import Any, Final
 from reconciler.base.digest import JsonObject
 from reconciler.engine.arrow.ingest.incoming import Change, TableRows
 from reconciler.engine.arrow.ingest.values import NotSure, Number
+from reconciler.engine.http_ranges import WITH_UPDATES
 from reconciler.engine.texts import FOR_NUMBERS
 
 _LONGEST_NUMBER: Final = 40
@@ -90,7 +91,12 @@ def _is_flatter(value: Any, depth: int) -> bool:
 
 
 def _formats(has_key: bool) -> Mapping[str, _Changes]:
-    return {"raw": _raw, "insert_delete": _insert_delete, "debezium": _debezium if has_key else _debezium_without_key}
+    return {
+        "raw": _raw,
+        "insert_delete": _insert_delete,
+        WITH_UPDATES: _insert_delete_update,
+        "debezium": _debezium if has_key else _debezium_without_key,
+    }
 
 
 def _raw(record: Mapping[str, Any], rows: TableRows) -> Iterator[Change]:
@@ -104,6 +110,14 @@ def _insert_delete(record: Mapping[str, Any], rows: TableRows) -> Iterator[Chang
     if kind not in ("insert", "delete") or not isinstance(row, dict):
         raise NotSure(record)
     yield rows.change(row, kind == "delete")
+
+
+def _insert_delete_update(record: Mapping[str, Any], rows: TableRows) -> Iterator[Change]:
+    row = record.get("update")
+    if len(record) == 1 and isinstance(row, dict):
+        yield rows.update(row)
+    else:
+        yield from _insert_delete(record, rows)
 
 
 def _debezium(record: Mapping[str, Any], rows: TableRows) -> Iterator[Change]:

@@ -6,8 +6,9 @@
 - Rows that can be read alone (`Incoming.proven`) are written first, in a commit of their own (`in_parts`); then only the
   others are left.
 - Without a key, inserts are appended; deletes are `multisets`' work. With a key, of each key the last change counts,
-  compared with the table as it was: a delete is unmatched when the table has no row of its key.
-- A table that is append-only rejects deletes, and both rows of an update.
+  compared with the table as it was: a delete is unmatched when the table has no row of its key. Updates of columns are put
+  together with it (`updates`).
+- A table that is append-only rejects deletes, updates of columns, and both rows of an update.
 """
 
 import json
@@ -20,7 +21,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
 from reconciler.engine.protocol import Ingestion, TableTarget, Transaction, Written
-from reconciler.engine.spark import multisets, writes
+from reconciler.engine.spark import multisets, updates, writes
 from reconciler.engine.spark.commit_log import search
 from reconciler.engine.spark.conform import REASON, Other, Rules, checked
 from reconciler.engine.spark.failures import raised
@@ -28,7 +29,8 @@ from reconciler.engine.spark.ingest import rejects
 from reconciler.engine.spark.ingest.incoming import ORIGIN, PROVEN, RECORD, UNKNOWN, Incoming, Proven
 from reconciler.engine.spark.locations import folder, literal, quoted, spark_location
 from reconciler.engine.spark.observations import observed
-from reconciler.engine.spark.writes import DELETES
+from reconciler.engine.spark.updates import sets_of
+from reconciler.engine.spark.writes import DELETES, SETS
 
 _COUNTED = "reconcile counted"
 _MOST_FIELD_SETS = 100
@@ -43,15 +45,26 @@ def fitting(ingestion: Ingestion, incoming: Incoming) -> DataFrame:
     """The rows as the table has them, with REASON, ORIGIN, RECORD, and ORDER and DELETES where there are such."""
     target, deletes = ingestion.target, incoming.deletes
     first = ingestion.first_on_time
-    rules = Rules(target.columns, target.defaults, incoming.null_is_absent, target.primary_key, deletes, first)
+    rules = Rules(
+        target.columns,
+        target.defaults,
+        incoming.null_is_absent,
+        target.primary_key,
+        deletes,
+        first,
+        incoming.updates,
+        incoming.sets,
+    )
     problem = incoming.problem
     if target.append_only and deletes is not None:
-        removes = deletes if incoming.has_other is None else f"{deletes} OR {incoming.has_other}"
+        removes = " OR ".join(one for one in (deletes, incoming.has_other, incoming.updates) if one is not None)
         refused = literal(f"X722: rows of the append-only table {target.name} can't be deleted")
         problem = f"coalesce({problem or 'NULL'}, CASE WHEN {removes} THEN {refused} END)"
     kept = [quoted(name) for name in incoming.kept]
     if deletes is not None:
         kept.append(f"coalesce({deletes}, false) AS {quoted(DELETES)}")
+    if incoming.updates is not None:
+        kept.append(f"{sets_of(incoming.updates, incoming.sets)} AS {quoted(SETS)}")
     kept.append(f"{incoming.origin or 'CAST(NULL AS STRING)'} AS {quoted(ORIGIN)}")
     kept.append(f"{incoming.record or _as_json(incoming)} AS {quoted(RECORD)}")
     if incoming.unknown is not None:
@@ -124,7 +137,13 @@ def _write(session: SparkSession, ingestion: Ingestion, rows: DataFrame) -> Writ
         f.count_if(f.col(quoted(DELETES))).alias("deletes"),
         f.count_if(f.col(quoted(writes.CAME_AND_WENT))).alias("came_and_went"),
     ]
-    every = writes.last_of_each_key(rows, target, tells_what_came=True)
+    if SETS in rows.columns:
+        every = updates.net_of_each_key(rows, target)
+        is_update = f.col(quoted(SETS)).isNotNull()
+        counts.append(f.count_if(is_update).alias("updates"))
+        counts.append(f.count_if(~is_update & ~f.col(quoted(DELETES))).alias("inserts"))
+    else:
+        every = writes.last_of_each_key(rows, target, tells_what_came=True)
     last = every.observe(seen, *counts).drop(writes.CAME_AND_WENT)
     written = writes.committed(session, target, transaction, commit, lambda: writes.merge(session, target, last))
     told = observed(seen)
@@ -134,9 +153,13 @@ def _write(session: SparkSession, ingestion: Ingestion, rows: DataFrame) -> Writ
     gone = int(metrics.get("numTargetRowsDeleted", 0))
     changed = gone + int(metrics.get("numTargetRowsUpdated", 0)) + int(metrics.get("numTargetRowsInserted", 0))
     unmatched = max(0, wanted - gone)
+    lost = 0
+    if len(target.primary_key) < len(target.columns):
+        # What was updated or inserted is a replaced row, a new one, or an update that found none.
+        lost = max(0, told.get("updates", 0) + told.get("inserts", 0) + gone - changed) if told.get("updates") else 0
     if unmatched and told.get("came_and_went", 0):
         unmatched = max(0, unmatched - _never_there(session, target, every, written.version))
-    return replace(written, rows=changed, unmatched=unmatched)
+    return replace(written, rows=changed, unmatched=unmatched + lost)
 
 
 def _never_there(session: SparkSession, target: TableTarget, last: DataFrame, version: int) -> int:

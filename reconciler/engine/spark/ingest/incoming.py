@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -54,7 +54,8 @@ class Incoming:
     record is none (it begins with a code), else NULL. `other` holds the values of the other row that the same record gives,
     if `has_other` is true: the record becomes both rows or none. `proven`: see there. `unknown` is an expression that gives
     what UNKNOWN holds, `missing` names fields that columns take and that the source, or a part of it, lacks. `numbered`: see
-    there."""
+    there. `updates` is an expression that is true where the record sets columns of the row with its key, and `sets` has, by
+    folded name of each column, one that says whether it is among these. What an update sets to NULL is not absent."""
 
     rows: DataFrame
     given: Mapping[str, Given]
@@ -70,6 +71,8 @@ class Incoming:
     unknown: str | None = None
     missing: tuple[str, ...] = ()
     numbered: Numbered | None = None
+    updates: str | None = None
+    sets: Mapping[str, str] = field(default_factory=dict)
 
 
 def with_fields(incoming: Incoming, names: Iterable[str], target: TableTarget) -> Incoming:
@@ -100,4 +103,5 @@ def for_columns(incoming: Incoming, target: TableTarget, as_read: TableTarget) -
         given=renamed(incoming.given),
         other=None if incoming.other is None else renamed(incoming.other),
         proven=None if proven is None else replace(proven, given=renamed(proven.given)),
+        sets={column: incoming.sets[field_] for column, field_ in names.items() if field_ in incoming.sets},
     )

@@ -1,8 +1,9 @@
 """JSON texts as rows: messages, lines of files, or whole files. One pass, whatever is in them.
 
 - `update_format` says what an object stands for. `raw`: a row to insert. `insert_delete`: {"insert": row} or
-  {"delete": row}. `debezium`: a change event, with or without its `payload`; a row that was updated is the row `before`,
-  deleted, and the row `after`, inserted: both or none. `array`: a text holds an array of these.
+  {"delete": row}, with updates also {"update": row}. `debezium`: a change event, with or without its `payload`; a row that
+  was updated is the row `before`, deleted, and the row `after`, inserted: both or none. `array`: a text holds an array of
+  these.
 - Keys are matched to columns without regard to case; a key that no column has is left out and told (UNKNOWN), one that
   stands twice is a problem of the record, in the row as in what is around it (`insert`, `payload`, `after`). So is a text
   that is no object, and whatever follows one. JSON is what RFC 8259 says: no other quotes, no bare NaN, no comments.
@@ -27,6 +28,7 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
 from reconciler.engine.fields import MOST_FIELDS
+from reconciler.engine.http_ranges import WITH_UPDATES
 from reconciler.engine.protocol import ColumnType, TableTarget
 from reconciler.engine.spark.conform import Given
 from reconciler.engine.spark.ingest.incoming import ORIGIN, PROVEN, RECORD, UNKNOWN, Incoming, Proven
@@ -55,6 +57,8 @@ _OTHER_KEYS = "reconcile other values"
 _DOUBLED = "reconcile doubled"
 _PROBLEM = "reconcile problem"
 _DELETES = "reconcile deletes"
+_UPDATES = "reconcile updates"
+_NAMED = "reconcile named"
 _OTHER = "reconcile other "
 _PARSED = "reconcile parsed"
 _ORDINARY = "reconcile ordinary"
@@ -66,8 +70,8 @@ _SAFE_DIGITS = 15
 @dataclass(frozen=True, slots=True)
 class _Format:
     """How an object is parsed: its Spark type, and of a parsed one (`e`) an expression for its changes, an array of structs
-    {deletes, object, other, problem}; whether that is always one; of the text of an object (`t`) expressions for the texts
-    of objects around the row, whose keys may not stand twice."""
+    {deletes, updates, object, other, problem}; whether that is always one; of the text of an object (`t`) expressions for
+    the texts of objects around the row, whose keys may not stand twice."""
 
     type: str
     changes: str
@@ -114,6 +118,7 @@ def json_records(texts: DataFrame, config: JsonObject, target: TableTarget) -> I
         for c in target.columns
     }
     other = {fold(column.name): Given(quoted(_OTHER + column.name), True) for column in target.columns}
+    sets = {fold(c.name): f"array_contains({quoted(_NAMED)}, {literal(fold(c.name))})" for c in target.columns}
     return Incoming(
         rows,
         given,
@@ -126,6 +131,8 @@ def json_records(texts: DataFrame, config: JsonObject, target: TableTarget) -> I
         other=other if has_other else None,
         has_other=f"{quoted(_OTHER_KEYS)} IS NOT NULL" if has_other else None,
         unknown=quoted(UNKNOWN),
+        updates=f"{quoted(_NAMED)} IS NOT NULL" if update_format == WITH_UPDATES else None,
+        sets=sets if update_format == WITH_UPDATES else {},
     )
 
 
@@ -146,6 +153,16 @@ def _format(update_format: str, target: TableTarget) -> _Format:
             one = "(e.insert IS NULL) <> (e.delete IS NULL)"
             change = _change("e.insert IS NULL", "coalesce(e.insert, e.delete)", problem=f"if({one}, NULL, {neither})")
             return _Format(f"struct<insert:{_OBJECT},delete:{_OBJECT}>", change, wrappers=("t",))
+        case "insert_delete_update":
+            none = """'a record is not {"insert": {…}}, {"delete": {…}} or {"update": {…}}'"""
+            one = "size(array_compact(array(e.insert, e.delete, e.update))) = 1"
+            change = _change(
+                "e.delete IS NOT NULL AND e.insert IS NULL",
+                "coalesce(e.insert, e.delete, e.update)",
+                problem=f"if({one}, NULL, {none})",
+                updates="e.update IS NOT NULL",
+            )
+            return _Format(f"struct<insert:{_OBJECT},delete:{_OBJECT},update:{_OBJECT}>", change, wrappers=("t",))
         case "debezium":
             type_, wrappers = f"struct<payload:{_CHANGE},{_CHANGE[7:]}", ("t", "get_json_object(t, '$.payload')")
             return _Format(type_, _debezium(bool(target.primary_key)), False, wrappers)
@@ -159,8 +176,9 @@ def _debezium(has_key: bool) -> str:
     inserts = _change("false", "v.after")
     deletes = _change("true", "v.before")
     both = (
-        "array(named_struct('deletes', true, 'object', v.before, 'other', v.after, 'problem', CAST(NULL AS STRING)), "
-        "named_struct('deletes', false, 'object', v.after, 'other', v.before, 'problem', CAST(NULL AS STRING)))"
+        "array(named_struct('deletes', true, 'updates', false, 'object', v.before, 'other', v.after, 'problem', "
+        "CAST(NULL AS STRING)), named_struct('deletes', false, 'updates', false, 'object', v.after, 'other', v.before, "
+        "'problem', CAST(NULL AS STRING)))"
     )
     wrong = "concat('a change event with op ', coalesce(v.op, 'NULL'), ' lacks before or after, or has another op')"
     unknown = _change("false", f"CAST(NULL AS {_OBJECT})", problem=wrong)
@@ -174,9 +192,9 @@ def _debezium(has_key: bool) -> str:
     return f"flatten(transform(array({event}), v -> {chosen}))"
 
 
-def _change(deletes: str, values: str, problem: str = "CAST(NULL AS STRING)") -> str:
-    other = f"CAST(NULL AS {_OBJECT})"
-    return f"array(named_struct('deletes', {deletes}, 'object', {values}, 'other', {other}, 'problem', {problem}))"
+def _change(deletes: str, values: str, problem: str = "CAST(NULL AS STRING)", updates: str = "false") -> str:
+    kinds, other = f"'deletes', {deletes}, 'updates', {updates}", f"CAST(NULL AS {_OBJECT})"
+    return f"array(named_struct({kinds}, 'object', {values}, 'other', {other}, 'problem', {problem}))"
 
 
 def _parsed(text: str, element: str) -> str:
@@ -249,12 +267,13 @@ def _exploded(texts: DataFrame, format_: _Format, is_array: bool) -> DataFrame:
     )
     problem = _problem("the text is not an array of JSON objects") if is_array else _problem()
     nothing = (
-        f"array(named_struct('deletes', false, 'object', CAST(NULL AS {_OBJECT}), 'other', CAST(NULL AS {_OBJECT}), "
-        f"'problem', {problem}))"
+        f"array(named_struct('deletes', false, 'updates', false, 'object', CAST(NULL AS {_OBJECT}), "
+        f"'other', CAST(NULL AS {_OBJECT}), 'problem', {problem}))"
     )
     # As many as without the problem: the numbers in them are looked up by their place.
     problem = f"if(get({quoted(_DOUBLED)}, element), 'a record has a key twice', c.problem)"
-    twice = f"named_struct('deletes', c.deletes, 'object', c.object, 'other', c.other, 'problem', {problem})"
+    kinds = "'deletes', c.deletes, 'updates', c.updates"
+    twice = f"named_struct({kinds}, 'object', c.object, 'other', c.other, 'problem', {problem})"
     told = f"transform({format_.changes}, c -> {twice})"
     changes = _changes_of(quoted(_CHANGES), told if format_.wrappers else format_.changes, is_array)
     is_whole = f"size({quoted(_CHANGES)}) = 2 AND {quoted(_CHANGES)}[0] IS NOT NULL"
@@ -270,6 +289,7 @@ def _exploded(texts: DataFrame, format_: _Format, is_array: bool) -> DataFrame:
         f"struct({quoted(ORDER)} AS at, place) AS {quoted(ORDER)}",
         "place",
         f"change.deletes AS {quoted(_DELETES)}",
+        f"change.updates AS {quoted(_UPDATES)}",
         f"change.object AS {quoted(_KEYS)}",
         f"change.other AS {quoted(_OTHER_KEYS)}",
         f"if(change.problem IS NOT NULL, concat('X714: ', change.problem), NULL) AS {quoted(_PROBLEM)}",
@@ -309,6 +329,7 @@ def _with_values(objects: DataFrame, columns: Sequence[ColumnType], exact: str, 
     sources = {_KEYS: exact, **({_OTHER_KEYS: exact_other} if exact_other is not None else {})}
     others = [quoted(name) for name in sources if name != _KEYS]
     kept = [quoted(name) for name in objects.columns if name not in (_KEYS, _OTHER_KEYS, _PROBLEM)]
+    has_updates = _UPDATES in objects.columns
     folded = objects.selectExpr(
         *kept,
         f"{_unknown(quoted(_KEYS), columns)} AS {quoted(UNKNOWN)}",
@@ -336,6 +357,7 @@ def _with_values(objects: DataFrame, columns: Sequence[ColumnType], exact: str, 
         quoted(_PROBLEM),
         quoted(UNKNOWN),
         *others,
+        *([f"if({quoted(_UPDATES)}, map_keys({quoted(_KEYS)}), NULL) AS {quoted(_NAMED)}"] if has_updates else []),
         *(
             f"{_text(_by_key(name, column), quoted(_INEXACT + name))} AS {quoted(names[name] + column.name)}"
             for name in sources
