@@ -151,5 +151,18 @@ def _in_order(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 
 def _values(table: Any) -> Iterator[tuple[Any, ...]]:
-    columns = [column.to_pylist() for column in table.columns]
-    return zip(*columns, strict=True)
+    columns = [column.to_pylist(maps_as_pydicts="lossy") for column in table.columns]
+    return zip(*(map(_as_sent, column) for column in columns), strict=True)
+
+
+def _as_sent(value: Any) -> Any:
+    """A value as the client knows it: bytes are numbers."""
+    match value:
+        case bytes():
+            return [*value]
+        case list():
+            return [*map(_as_sent, value)]
+        case dict():
+            return {key: _as_sent(one) for key, one in value.items()}
+        case _:
+            return value

@@ -63,6 +63,23 @@ def _require_key(table: Table, values: Mapping[str, Any], keys: Collection[str])
         raise ValueError(f"rows of the append-only table {table.name} can't be updated")
 
 
+def with_plain_bytes(table: Table, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The row with what stands for bytes in the form that `http_input` surely knows (docs/formats.md): no empty array, and
+    no text that looks like one."""
+    binary = {fold(column.name) for column in table.columns if column.type.upper() == "BINARY"}
+    return {name: _plain_bytes(value) if fold(name) in binary else value for name, value in row.items()} if binary else row
+
+
+def _plain_bytes(value: Any) -> Any:
+    match value:
+        case []:
+            return ""
+        case "[]":
+            return [*value.encode()]
+        case _:
+            return value
+
+
 def shown(value: Any) -> str:
     """A value as it is shown in messages."""
     text = json_text(value)
@@ -75,7 +92,7 @@ def _misfit(type_: str, value: Any) -> str | None:
     check = _CHECKS.get(kind)
     if check is None:
         return None
-    if isinstance(value, Mapping | list) or not check(kind, value):
+    if (isinstance(value, Mapping | list) and kind != "BINARY") or not check(kind, value):
         return f"a value that is no {type_}"
     return None
 
@@ -101,9 +118,14 @@ def _is_text(kind: str, value: Any) -> bool:
     return isinstance(value, str)
 
 
+def _is_bytes(kind: str, value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(type(one) is int and 0 <= one < 256 for one in value))
+
+
 _CHECKS: Final[Mapping[str, Callable[[str, Any], bool]]] = {
     **dict.fromkeys(_BITS, _is_whole),
     **dict.fromkeys(("DECIMAL", "FLOAT", "DOUBLE"), _is_number),
+    "BINARY": _is_bytes,
     "BOOLEAN": _is_truth,
     **dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"), _is_text),
 }

@@ -33,7 +33,7 @@ from reconciler.rest.addresses import key_in
 from reconciler.rest.answers import json_text
 from reconciler.rest.descriptions import HTTP_CONNECTOR, folder_of_requests
 from reconciler.rest.errors import Refused
-from reconciler.rest.fitting import Kind, require_fits, row_of, shown
+from reconciler.rest.fitting import Kind, require_fits, row_of, shown, with_plain_bytes
 from reconciler.rest.refused_rows import tell_refused
 from reconciler.rest.shared import Service
 from reconciler.state.controls import read_controls
@@ -289,7 +289,7 @@ def _of_record(
     def line(kind: Kind, row: Any) -> str:
         converted = convert(row_of(table, row))
         require_fits(table, converted, kind)
-        return json_text({kind: converted})
+        return json_text({kind: with_plain_bytes(table, converted)})
 
     match update_format, read():
         case "raw", row:
@@ -334,7 +334,7 @@ def _of_csv(table: Table, fields: Sequence[str]) -> list[str]:
         raise ValueError(f"it has {len(fields)} fields, and the table {len(columns)} columns")
     row = {column.name: _of_field(column.name, text, column.type) for column, text in zip(columns, fields, strict=True)}
     require_fits(table, row, "insert")
-    return [json_text({"insert": row})]
+    return [json_text({"insert": with_plain_bytes(table, row)})]
 
 
 def _of_field(column: str, text: str, kind: str) -> Any:

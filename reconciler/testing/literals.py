@@ -255,6 +255,14 @@ def _time(value: Any) -> datetime:
     return datetime.fromisoformat(f"{year:04}-{month:02}-{day:02}{value[found.end() :].rstrip()}")
 
 
+def _bytes(value: Any, kind: _Kind) -> bytes:
+    if not isinstance(value, list):
+        return value if isinstance(value, bytes) else str(value).encode()
+    if not value or not all(isinstance(one, int) and not isinstance(one, bool) for one in value):
+        raise ValueError(value)
+    return bytes(value)
+
+
 def _flag(value: Any, kind: _Kind) -> bool:
     if str(value).lower() not in ("true", "false"):
         raise ValueError(value)
@@ -269,6 +277,7 @@ _CONVERSIONS: dict[str, Callable[[Any, _Kind], Any]] = {
     "STRING": _text,
     "VARCHAR": _text,
     "CHAR": _text,
+    "BINARY": _bytes,
     "BOOLEAN": _flag,
     "DATE": _day,
     "TIMESTAMP": _instant,

@@ -303,13 +303,6 @@ class RecordingEngine:
         return replace(written, unmatched=unmatched)
 
     def _apply_to_multiset(self, target: TableTarget, transaction: Transaction, changes: Sequence[Change]) -> Written:
-        if any(change.deletes for change in changes):
-            for column in target.columns:
-                if "MAP<" in column.type.upper():
-                    raise EngineError(
-                        "X716",
-                        f"table {target.name} has no key and a MAP column ({column.name}): rows can't be found by values",
-                    )
         rows, unmatched = list(self._now(target).rows), 0
         for change in changes:
             if not change.deletes:

@@ -14,12 +14,10 @@ from deltalake import Transaction as DeltaTransaction
 from reconciler.base.digest import JsonObject, canonical_json, json_lines
 from reconciler.base.errors import EngineError
 from reconciler.delta.opening import open_table
-from reconciler.delta.schema import delta_schema
+from reconciler.delta.schema import column_types, delta_schema
 from reconciler.delta.transactions import USER_METADATA
-from reconciler.engine.protocol import ColumnType, Transaction
+from reconciler.engine.protocol import Transaction
 from reconciler.testing.tables import Contents
-
-_SPARK_NAMES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +32,9 @@ class DeltaWriter:
         table = open_table(location, version)
         if table is None:
             raise EngineError("X730", f"there is no table at {location}")
-        fields = json.loads(table.schema().to_json())["fields"]
-        columns = tuple(ColumnType(f["name"], _SPARK_NAMES.get(f["type"], f["type"]), f["nullable"]) for f in fields)
-        rows = QueryBuilder().register("t", table).execute("select * from t").read_all()
-        values = [rows[column.name].to_pylist() for column in columns]
+        columns = column_types(table.schema())
+        rows = pa.table(QueryBuilder().register("t", table).execute("select * from t").read_all())
+        values = [rows[column.name].to_pylist(maps_as_pydicts="strict") for column in columns]
         return Contents(columns, tuple(zip(*values, strict=True)))
 
     def version_with(self, location: str, transaction: Transaction) -> int | None:

@@ -7,9 +7,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import ColumnType, DeadLetters, Engine, TableTarget
 from tests.engine.asking import Storage, Tables, change, ingest_files, json_files, write
 
@@ -124,13 +121,38 @@ class UpdateContract(Tables):
 
         assert storage.rows(grades.location) == [(1, None, None, None)]
 
-    def test_maps_cannot_be_compared(self, engine: Engine, storage: Storage, tmp_path: Path) -> None:
-        columns = (ColumnType("m", "MAP<STRING,STRING>"),)
+    def test_maps_are_equal_by_their_entries(self, engine: Engine, storage: Storage, tmp_path: Path) -> None:
+        columns = (ColumnType("id", "BIGINT"), ColumnType("m", "MAP<STRING,STRING>"), ColumnType("p", "MAP<STRING,BIGINT>"))
         target = TableTarget("t", str(tmp_path / "t"), columns)
         storage.create(target.location, columns)
-        write(tmp_path / "a.json", {"delete": {"m": {"a": "b"}}})
+        rows = [{"id": 1, "m": {"a": "b", "c": "d"}}, {"id": 2, "m": {}, "p": {"x": 1, "y": 2}}, {"id": 3, "m": {"a": None}}]
+        write(tmp_path / "a.json", *({"insert": row} for row in [*rows, rows[0], {"id": 4}]))
+        ingest_files(engine, target, json_files(tmp_path / "a.json", update_format="insert_delete"), 1)
+        gone = [
+            {"id": 1, "m": {"c": "d", "a": "b"}},
+            {"id": 2, "m": {}, "p": {"y": 2, "x": 1}},
+            {"id": 3, "m": {}},
+            {"id": 4},
+        ]
+        write(tmp_path / "b.json", *({"delete": row} for row in gone))
 
-        with pytest.raises(EngineError, match="MAP") as raised:
-            ingest_files(engine, target, json_files(tmp_path / "a.json", update_format="insert_delete"), 1)
+        written = ingest_files(engine, target, json_files(tmp_path / "b.json", update_format="insert_delete"), 2)
 
-        assert raised.value.code == "X716"
+        found = sorted((row[0], sorted(dict(row[1]).items())) for row in storage.rows(target.location))
+        assert found == [(1, [("a", "b"), ("c", "d")]), (3, [("a", None)])]
+        assert written.unmatched == 1
+
+    def test_an_array_of_json_is_the_bytes_of_a_binary_column(
+        self, engine: Engine, storage: Storage, tmp_path: Path
+    ) -> None:
+        columns = (ColumnType("id", "BIGINT"), ColumnType("b", "BINARY"))
+        target, letters = TableTarget("t", str(tmp_path / "t"), columns), DeadLetters(str(tmp_path / "dead-letters"), 1)
+        storage.create(target.location, columns)
+        values: list[Any] = [[0, 255, 91], "[1]", "text", None, [1, 256], [1, -1], [1.5], ["1", 2], [[1]], [], [0]]
+        write(tmp_path / "a.json", *({"id": number, "b": value} for number, value in enumerate(values)))
+
+        written = ingest_files(engine, target, json_files(tmp_path / "a.json"), 1, letters)
+
+        rows = dict(storage.rows(target.location))
+        assert rows == {0: b"\x00\xff[", 1: b"[1]", 2: b"text", 3: None, 10: b"\x00"}
+        assert written.rejected == 6

@@ -125,6 +125,34 @@ def test_pandas(pipeline: Pipeline) -> None:
         pipeline.input_pandas("nowhere", frame)
 
 
+def test_maps_and_bytes(service: Serving) -> None:
+    """A table without a key takes them in JSON and from frames; a listener gets them back in the same form."""
+    sql = "CREATE TABLE odd (id INT, m MAP<VARCHAR, INT>, b VARBINARY);"
+    pipeline = service.pipeline("odd", sql)
+    pipeline.start()
+    listener = pipeline.listen("odd")
+    first = {"id": 1, "m": {"a": 1, "b": None}, "b": [12, 34, 255]}
+    pipeline.input_json("odd", first)
+    frame = pd.DataFrame({"id": [2, 3], "m": [{"c": 2}, {}], "b": [[91, 93], []]})
+    token = pipeline.input_pandas("odd", frame)
+    assert token
+    listener.wait_for_token(token, 60)
+    found = [{name: row[name] for name in first} for row in listener.to_dict()]
+    assert found == [first, {"id": 2, "m": {"c": 2}, "b": [91, 93]}, {"id": 3, "m": {}, "b": []}]
+    (hexadecimal,) = {row["b"] for row in pipeline.query("SELECT * FROM odd") if row["id"] == 1}
+    assert hexadecimal == "0c22ff"
+    token = pipeline.input_json("odd", {"delete": first | {"m": {"b": None, "a": 1}}}, "insert_delete")
+    listener.wait_for_token(token, 60)
+    assert [row["insert_delete"] for row in listener.to_dict()] == [-1]
+    pipeline.input_json("odd", [{"b": "[]"}, {"b": "text"}])
+    told = [bytes.fromhex(row["b"]) for row in pipeline.query("SELECT * FROM odd") if row["id"] is None]
+    assert sorted(told) == [b"[]", b"text"]
+    for wrong in ([256], [-1], [True], ["1"], 5, {"a": 1}):
+        with pytest.raises(FelderaAPIError, match="column b: a value that is no BINARY"):
+            pipeline.input_json("odd", {"b": wrong})
+    pipeline.stop(force=True)
+
+
 def test_csv_and_debezium(pipeline: Pipeline, service: Serving) -> None:
     client = service.client
     client.push_to_pipeline("data", "kinds", "csv", '7,1,1e3,-3.05,"a,b",true,2026-01-02,2026-01-02 03:04:05\n8,,,,,,,\n')

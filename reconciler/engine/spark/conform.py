@@ -26,7 +26,8 @@ from pyspark.sql.types import DataType, TimestampType
 from reconciler.base.names import fold
 from reconciler.engine.protocol import ColumnType
 from reconciler.engine.spark.failures import marked, raised, refusal
-from reconciler.engine.spark.json_texts import is_unfit
+from reconciler.engine.spark.json_bytes import as_bytes
+from reconciler.engine.spark.json_texts import is_unfit, unmarked
 from reconciler.engine.spark.locations import literal, quoted
 from reconciler.engine.spark.nested import (
     FLOATS,
@@ -65,12 +66,14 @@ TEXT = ("string", "varchar", "char")
 class Given:
     """Where the value of one column comes from: an expression of SQL and whether it yields text to be parsed. `exact`, where
     it is not NULL, is the value in the column's type already; then the other is NULL. `kind` is the type that the source
-    has by its own schema: fields within are taken by name then, and by position where it is None, as in an INSERT."""
+    has by its own schema: fields within are taken by name then, and by position where it is None, as in an INSERT.
+    `may_be_bytes`: the text is one of JSON for a BINARY (`json_bytes`)."""
 
     expression: str
     is_text: bool
     exact: str | None = None
     kind: DataType | None = None
+    may_be_bytes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +293,7 @@ def _defaulted(rules: Rules, given: Mapping[str, Given]) -> dict[str, Given]:
             known = f"coalesce({source.expression}, {value})"
             if rules.updates is not None:
                 known = f"if({rules.updates}, {source.expression}, {known})"
-            found[fold(column.name)] = Given(known, source.is_text, source.exact)
+            found[fold(column.name)] = replace(source, expression=known)
     return found
 
 
@@ -309,7 +312,7 @@ def _fitted(column: ColumnType, source: Given | None) -> _Fitted:
 
 def _cast(column: ColumnType, source: Given) -> tuple[str, tuple[tuple[str, str], ...]]:
     text, kind = source.expression, column.type.strip().lower()
-    told = f"left(CAST({text} AS STRING), 80)"
+    told = f"left(CAST({unmarked(text) if source.may_be_bytes else text} AS STRING), 80)"
     if kind.startswith(TEXT):
         value, limit = text if source.is_text else f"CAST({text} AS STRING)", _LENGTH.match(column.type)
         if limit is None:
@@ -318,7 +321,7 @@ def _cast(column: ColumnType, source: Given) -> tuple[str, tuple[tuple[str, str]
         return value, ((f"length({_THIS}) > {limit.group(1)}", f"concat({message}, {told})"),)
     message = f"concat({literal(f'X712: a value for column {column.name} does not fit {column.type}: ')}, {told})"
     if not kind.startswith(_NESTED):
-        value = f"try_cast({text} AS {column.type})"
+        value = as_bytes(text) if source.may_be_bytes else f"try_cast({text} AS {column.type})"
         value = value if source.exact is None else f"coalesce({source.exact}, {value})"
         checks = [(f"{_THIS} IS NULL AND {text} IS NOT NULL", message)]
         if source.is_text and kind in TIMES:

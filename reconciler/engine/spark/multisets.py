@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
 from reconciler.base.digest import JsonObject
-from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import TableTarget, Transaction, Written
 from reconciler.engine.spark.comparable import comparables
 from reconciler.engine.spark.copies import COPIES, HELD, coming, distinct, merge, with_held
@@ -18,17 +17,6 @@ from reconciler.engine.spark.locations import quoted
 from reconciler.engine.spark.writes import DELETES, ORDER, append, committed
 
 _STEP, _SUM, _NET, _LOWEST = "reconcile step", "reconcile sum", "reconcile net", "reconcile lowest"
-
-
-def require_comparable(target: TableTarget) -> None:
-    """Raise EngineError (X716) for a table whose rows can't be compared."""
-    for column in target.columns:
-        if "map<" in column.type.lower().replace(" ", ""):
-            raise EngineError(
-                "X716",
-                f"table {target.name} has no key and a MAP column ({column.name}): no row can be identified by its values",
-                "give the table a primary key",
-            )
 
 
 def write(

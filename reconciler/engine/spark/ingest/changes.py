@@ -88,8 +88,6 @@ def write_changes(session: SparkSession, ingestion: Ingestion, incoming: Incomin
     """Write the rows, but those that are written alone, and what was rejected."""
     session.conf.set("spark.sql.codegen.hugeMethodLimit", str(_LARGEST_COMPILED))
     target = ingestion.target
-    if incoming.deletes is not None and not target.primary_key:
-        multisets.require_comparable(target)
     rows = fitting(ingestion, incoming)
     seen = Observation()
     counts = [

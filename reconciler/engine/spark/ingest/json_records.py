@@ -43,6 +43,7 @@ from reconciler.engine.spark.ingest.json_objects import (
     seems_proven,
     value,
 )
+from reconciler.engine.spark.json_bytes import is_array
 from reconciler.engine.spark.json_texts import is_unfit, marked, shown, strict, unfit_or, unmarked
 from reconciler.engine.spark.locations import literal, quoted
 from reconciler.engine.spark.nested import FLOATS, may_vanish
@@ -114,10 +115,15 @@ def json_records(texts: DataFrame, config: JsonObject, target: TableTarget) -> I
         other_source = _source(format_, is_array, is_plain, "other") if has_other else None
         rows = _with_values(objects, target.columns, _source(format_, is_array, is_plain), other_source)
     given = {
-        fold(c.name): Given(quoted(c.name), True, quoted(_EXACT + c.name) if has_ordinary and is_exact(c) else None)
+        fold(c.name): Given(
+            quoted(c.name),
+            True,
+            quoted(_EXACT + c.name) if has_ordinary and is_exact(c) else None,
+            may_be_bytes=_is_binary(c),
+        )
         for c in target.columns
     }
-    other = {fold(column.name): Given(quoted(_OTHER + column.name), True) for column in target.columns}
+    other = {fold(c.name): Given(quoted(_OTHER + c.name), True, may_be_bytes=_is_binary(c)) for c in target.columns}
     sets = {fold(c.name): f"array_contains({quoted(_NAMED)}, {literal(fold(c.name))})" for c in target.columns}
     return Incoming(
         rows,
@@ -359,7 +365,7 @@ def _with_values(objects: DataFrame, columns: Sequence[ColumnType], exact: str, 
         *others,
         *([f"if({quoted(_UPDATES)}, map_keys({quoted(_KEYS)}), NULL) AS {quoted(_NAMED)}"] if has_updates else []),
         *(
-            f"{_text(_by_key(name, column), quoted(_INEXACT + name))} AS {quoted(names[name] + column.name)}"
+            f"{_text_of(column, _by_key(name, column), quoted(_INEXACT + name))} AS {quoted(names[name] + column.name)}"
             for name in sources
             for column in columns
         ),
@@ -418,6 +424,16 @@ def _is_inexact(value_of: Callable[[ColumnType], str], columns: Sequence[ColumnT
 
 def _by_key(keys: str, column: ColumnType) -> str:
     return f"{quoted(keys)}[{literal(fold(column.name))}]"
+
+
+def _is_binary(column: ColumnType) -> bool:
+    return column.type.strip().lower() == "binary"
+
+
+def _text_of(column: ColumnType, value: str, inexact: str) -> str:
+    """A column's text; of what may be bytes, an array keeps the marks of its numbers."""
+    text = _text(value, inexact)
+    return f"if({is_array(value)}, {value}, {text})" if _is_binary(column) else text
 
 
 def _text(value: str, inexact: str) -> str:
