@@ -361,7 +361,8 @@ class Deployment:
     """What was asked of the service for a pipeline, and stands until something else is asked: `desired` is what it is to be
     (`stopped`, `running`, `paused`), since when, by whom; `initial` what it was to be first; `incarnation` names this start
     of it. `awaits`: the digest of the plan that waits for an approval before it goes on. `policy` is what the start said of
-    changes. `error` is why the service gave up (`{"error_code", "message", "details"}`), until somebody dismisses it."""
+    changes. `error` is why the service gave up (`{"error_code", "message", "details"}`), until somebody dismisses it. `life`
+    names what is stored, from the start that first applies something until that is removed."""
 
     desired: str = "stopped"
     since: str = ""
@@ -371,6 +372,7 @@ class Deployment:
     policy: str = ""
     error: JsonObject | None = None
     initial: str = ""
+    life: str = ""
 
 
 @dataclass(frozen=True, slots=True)

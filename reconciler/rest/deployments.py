@@ -131,7 +131,7 @@ class Deployments:
             if wish.error is not None and not dismisses:
                 message = f"pipeline {pipeline} has an error that was not dismissed: {wish.error['message']}"
                 raise Refused(400, "CannotStartWithUndismissedError", message)
-            new = Deployment(initial, this_moment(), by, str(uuid.uuid4()), policy=policy, initial=initial)
+            new = Deployment(initial, this_moment(), by, str(uuid.uuid4()), policy=policy, initial=initial, life=wish.life)
             self._go_on(pipeline, new, self._agreed(pipeline, new))
 
     def approve(self, pipeline: str, by: str) -> None:
@@ -194,6 +194,7 @@ class Deployments:
             if self.is_clearing(pipeline):
                 return
             self.require_stopped(pipeline, "clearing storage", "StorageStatusImmutableUnlessStopped")
+            self._change(pipeline, lambda now: replace(now, life=""))
             if not read_standing(self._target, pipeline).is_applied:
                 remove_requests(self._target, pipeline)
                 return
@@ -292,9 +293,12 @@ class Deployments:
             case Pending(plan=plan, refusal=ReconcileError()):
                 self._await(pipeline, wish, plan)
                 return
-        if not read_standing(self._target, pipeline).is_applied:
+        is_applied = read_standing(self._target, pipeline).is_applied
+        if not is_applied:
             # What stands there was for tables that are no more.
             remove_requests(self._target, pipeline)
+        if not is_applied or not wish.life:
+            wish = replace(wish, life=str(uuid.uuid4()))
         (pause if wish.desired == PAUSED else resume)(self._target.registry, pipeline, wish.by)
         self._change(pipeline, lambda now: replace(wish, awaits="", error=None))
         self._boundary("deployment:recorded")

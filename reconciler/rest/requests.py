@@ -3,13 +3,12 @@
 - A request is acknowledged when its file is on the disk: whoever is killed then loses nothing of it.
 - Records that can't be read, or surely are no rows of the table, are counted (`refused_rows`), and the request is refused.
   The others are taken all the same; of an array none is.
-- The token of a request is its number: complete when a published step has read it, and every output has that step.
+- The token of a request has its number (`tokens`).
 - Rows come as JSON (`raw`, `insert_delete`, also with updates, and `debezium`; objects, or arrays of all values in the order
   of the columns) or CSV (columns in the order of the table, an empty field is NULL). In the flavour `pandas` dates and times
   are milliseconds since 1970.
 """
 
-import base64
 import csv
 import io
 import json
@@ -40,8 +39,6 @@ from reconciler.state.controls import read_controls
 from reconciler.state.stopping import live_run
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_STEPS: Final = ""
-"""Stands in a token for a table, where its number is that of a step."""
 _TIMES: Final = ("TIMESTAMP", "TIMESTAMP_NTZ")
 _TEXTS: Final = ("STRING", "VARCHAR", "CHAR")
 _READ_SECONDS: Final = 10.0
@@ -102,35 +99,6 @@ def _stored(service: Service, pipeline: str, table: Table, content: bytes) -> in
         return 0
     key = fold(table.name)
     return store(folder_of_requests(service.target, pipeline, key), content, _next(service.target, pipeline, key))
-
-
-def token_of(table: str, number: int) -> str:
-    """The token of a request."""
-    return base64.urlsafe_b64encode(json.dumps([table, number]).encode()).decode()
-
-
-def token_of_steps(target: Target, pipeline: str) -> str:
-    """The token of all that connectors have read by now: complete when the last step that was begun is published."""
-    stored = target.registry.head(pipeline)
-    return token_of(_STEPS, stored.value.last_step if stored is not None else 0)
-
-
-def completion(target: Target, pipeline: str, token: str) -> JsonObject:
-    """Whether a token's rows were processed. Raises Refused for what is no token."""
-    try:
-        table, number = json.loads(base64.urlsafe_b64decode(token))
-        number = int(number)
-    except (ValueError, TypeError) as error:
-        raise Refused(400, "InvalidToken", f"{token!r} is no completion token") from error
-    stored = target.registry.head(pipeline)
-    if stored is None or stored.value.published is None:
-        return {"status": "inprogress", "step": None}
-    head, step = stored.value, stored.value.published.step
-    reached = step + 1 if table == _STEPS else position_of(head, str(table))
-    if number >= reached:
-        return {"status": "inprogress", "step": None}
-    is_complete = outputs_have_all(head, target.registry.report(pipeline) or {})
-    return {"status": "complete" if is_complete else "inprogress", "step": step}
 
 
 def wait_until_read(service: Service, pipeline: str, program: Program) -> None:

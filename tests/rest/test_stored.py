@@ -16,7 +16,12 @@ from tests.rest.named import ITEMS, NAMED
 def test_storage_is_cleared_for_good(service: Serving) -> None:
     pipeline = service.pipeline("cleared", NAMED)
     pipeline.start()
-    pipeline.input_json("items", {"id": 1, "name": "a"})
+    tokens = [
+        pipeline.input_json("items", {"id": 1, "name": "a"}),
+        pipeline.generate_completion_token("items", "api_ingress"),
+    ]
+    pipeline.restart()
+    assert {pipeline.completion_token_status(token).name for token in tokens} == {"COMPLETE"}
     pipeline.stop(force=True)
     pipeline.clear_storage(wait=False)
     assert pipeline.storage_status() == StorageStatus.CLEARING
@@ -28,6 +33,12 @@ def test_storage_is_cleared_for_good(service: Serving) -> None:
     assert pipeline.storage_status() == StorageStatus.CLEARED
     pipeline.start(bootstrap_policy=BootstrapPolicy.REJECT)
     assert list(pipeline.query("SELECT * FROM items")) == []
+    # The first request has the number of the one before.
+    assert pipeline.input_json("items", {"id": 1, "name": "b"}) not in tokens
+    for token in tokens:
+        with pytest.raises(FelderaAPIError, match="before the storage of pipeline cleared was cleared") as refused:
+            pipeline.completion_token_status(token)
+        assert (refused.value.status_code, refused.value.error_code) == (410, "StaleToken")
     pipeline.stop(force=True)
 
 

@@ -14,8 +14,9 @@ from reconciler.rest.changes import follow
 from reconciler.rest.errors import Refused
 from reconciler.rest.pages.operation import applied_program, require_not_stopped
 from reconciler.rest.processes import answer_in_parts, answer_of
-from reconciler.rest.requests import Ingress, completion, is_held, require_takes_rows, store_lines, store_rows, token_of
+from reconciler.rest.requests import Ingress, is_held, require_takes_rows, store_lines, store_rows
 from reconciler.rest.shared import Service
+from reconciler.rest.tokens import completion, token_of
 from reconciler.rest.transactions import Phase, begin, commit, transaction_now
 from reconciler.rest.work import is_change
 
@@ -73,7 +74,7 @@ def router(service: Service) -> APIRouter:
 
         def take() -> str:
             require_takes_rows(service, name, force=force)
-            return token_of(*store_rows(service, name, applied_program(service, name), table, body, how))
+            return token_of(service, name, *store_rows(service, name, applied_program(service, name), table, body, how))
 
         return {"token": await run_in_threadpool(take)}
 
@@ -81,7 +82,7 @@ def router(service: Service) -> APIRouter:
     def completion_status(name: str, token: str) -> JsonObject:
         """Whether the rows that a token stands for were processed, and handed to every output."""
         service.lookup.require(name)
-        found = completion(service.target, name, token)
+        found = completion(service, name, token)
         if found["status"] != "complete":
             # Whoever waits for a pipeline that is stopped would wait for ever.
             require_not_stopped(service, name)

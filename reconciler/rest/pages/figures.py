@@ -21,9 +21,9 @@ from reconciler.rest.errors import Refused
 from reconciler.rest.metrics import metrics_json, rows_text
 from reconciler.rest.pages.operation import applied_program, connector_of, require_not_stopped
 from reconciler.rest.pipeline_json import checkpoint_json
-from reconciler.rest.requests import token_of_steps
 from reconciler.rest.shared import Service
 from reconciler.rest.statistics import buffered_of, input_json, output_json, paused_connectors, refused_of, statistics
+from reconciler.rest.tokens import token_of_steps
 from reconciler.service.prometheus import prometheus_text
 from reconciler.service.states import read_standing
 from reconciler.service.status import read_status
@@ -154,7 +154,7 @@ def router(service: Service) -> APIRouter:
     def completion_token(name: str, table: str, connector: str) -> JsonObject:
         """A token for what a connector has read until now: complete when it was processed."""
         connector_of(service, name, "tables", table, connector)
-        return {"token": token_of_steps(service.target, name)}
+        return {"token": token_of_steps(service, name)}
 
     @pages.get("/pipelines/{name}/support_bundle")
     def support_bundle(
