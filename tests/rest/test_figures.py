@@ -120,9 +120,19 @@ def test_checkpoints(pipeline: Pipeline) -> None:
 
 def test_a_bundle_for_who_helps(pipeline: Pipeline, tmp_path: Path) -> None:
     found = zipfile.ZipFile(io.BytesIO(pipeline.support_bundle(str(tmp_path / "bundle.zip"))))
-    assert {"pipeline_config.json", "stats.json", "events.json", "logs.txt", "metrics.txt"} <= set(found.namelist())
-    assert json.loads(found.read("pipeline_config.json"))["name"] == "figures"
-    assert zipfile.ZipFile(tmp_path / "bundle.zip").namelist() == found.namelist()
+    about = {"metadata.json", "metadata.txt"}
+    (folder,) = {name.partition("/")[0] for name in found.namelist()} - about
+    assert json.loads(found.read(f"{folder}/pipeline_config.json"))["name"] == "figures"
+    told = json.loads(found.read("metadata.json"))
+    assert (told["pipeline"], told["collected_at"].replace(":", "-")) == ("figures", folder)
+    assert zipfile.ZipFile(tmp_path / "bundle.zip").namelist()[:2] == found.namelist()[:2]
+
+    def names(**parts: bool) -> set[str]:
+        bundle = zipfile.ZipFile(io.BytesIO(pipeline.support_bundle(**parts)))  # type: ignore[arg-type]
+        return {name.rpartition("/")[2] for name in bundle.namelist()}
+
+    every = names()
+    assert set(told["files"]) | about == every
     parts = {
         "metrics": "metrics.txt",
         "logs": "logs.txt",
@@ -132,9 +142,8 @@ def test_a_bundle_for_who_helps(pipeline: Pipeline, tmp_path: Path) -> None:
         "pipeline_events": "events.json",
     }
     for part, file in parts.items():
-        without = zipfile.ZipFile(io.BytesIO(pipeline.support_bundle(**{part: False})))  # type: ignore[arg-type]
-        assert set(found.namelist()) - set(without.namelist()) == {file}
-    assert zipfile.ZipFile(io.BytesIO(pipeline.support_bundle(collect=False))).namelist() == []
+        assert every - names(**{part: False}) == {file}
+    assert names(collect=False) == about
 
 
 def test_configuration_is_kept_as_it_was_sent(service: Serving) -> None:

@@ -5,8 +5,7 @@ import io
 import json
 import uuid
 import zipfile
-from collections.abc import AsyncIterator, Callable
-from functools import partial
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -14,6 +13,7 @@ from fastapi import APIRouter
 from fastapi.responses import Response, StreamingResponse
 
 from reconciler.base.digest import JsonObject
+from reconciler.base.moments import this_moment
 from reconciler.base.names import fold
 from reconciler.base.version import __version__
 from reconciler.environment.source import pipeline_names
@@ -167,32 +167,45 @@ def router(service: Service) -> APIRouter:
         system_config: bool = True,
         pipeline_events: bool = True,
     ) -> Response:
-        """A ZIP of what helps to find out what is wrong: no rows, no secrets. Nothing of it is kept: without `collect` it is
-        empty."""
+        """A ZIP of what helps to find out what is wrong: no rows, no secrets. What was collected stands in a folder that is
+        named by the moment, beside what the ZIP says of itself. Nothing of it is kept: without `collect` that is all."""
         found = service.lookup.to_json(service.lookup.see(name), "all")
-        file = io.BytesIO()
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bundle:
-            write = partial(_write_json, bundle)
-            if collect and pipeline_config:
-                write("pipeline_config.json", found)
-            if collect and system_config:
-                write("system_config.json", {"reconciler": __version__, "environment": service.target.environment.name})
-            if collect and pipeline_events:
-                write("events.json", listed_events(name, "all", _EVENTS))
-            if collect and stats and is_applied(name):
-                write("stats.json", figures(name))
-            if collect and metrics and is_applied(name):
-                bundle.writestr("metrics.txt", prometheus_text([status_now(name)]))
-            if collect and logs:
-                log = service.deployments.log_of(name)
-                bundle.writestr("logs.txt", log.read_text(encoding="utf-8", errors="replace") if log.exists() else "")
-        return Response(file.getvalue(), media_type="application/zip")
+        system = {"reconciler": __version__, "environment": service.target.environment.name}
+        parts: dict[str, str] = {}
+        if collect and pipeline_config:
+            parts["pipeline_config.json"] = _json(found)
+        if collect and system_config:
+            parts["system_config.json"] = _json(system)
+        if collect and pipeline_events:
+            parts["events.json"] = _json(listed_events(name, "all", _EVENTS))
+        if collect and stats and is_applied(name):
+            parts["stats.json"] = _json(figures(name))
+        if collect and metrics and is_applied(name):
+            parts["metrics.txt"] = prometheus_text([status_now(name)])
+        if collect and logs:
+            log = service.deployments.log_of(name)
+            parts["logs.txt"] = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+        return Response(_bundled(name, parts, system), media_type="application/zip")
 
     return pages
 
 
-def _write_json(bundle: zipfile.ZipFile, name: str, value: Any) -> None:
-    bundle.writestr(name, json.dumps(value, indent=2, default=str))
+def _bundled(pipeline: str, parts: Mapping[str, str], system: JsonObject) -> bytes:
+    """A ZIP of these files, with what it says of itself."""
+    moment = this_moment()
+    about = {"pipeline": pipeline, "collected_at": moment, **system, "files": sorted(parts)}
+    words = [f"Support bundle of pipeline {pipeline}, collected at {moment}", *sorted(parts)]
+    file, folder = io.BytesIO(), moment.replace(":", "-")
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bundle:
+        bundle.writestr("metadata.json", _json(about))
+        bundle.writestr("metadata.txt", "\n".join([*words, ""]))
+        for name, text in parts.items():
+            bundle.writestr(f"{folder}/{name}", text)
+    return file.getvalue()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, default=str)
 
 
 def _plain(text: str) -> Response:
