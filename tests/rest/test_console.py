@@ -87,6 +87,7 @@ def test_a_pipeline_is_started_paused_and_stopped(service: Serving) -> None:
     pipeline = service.pipeline("console-acted", TABLE + VIEW)
     assert "the pipeline starts" in act(service, "console-acted", "start")
     pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=60)
+    assert pipeline.bootstrap_policy() == BootstrapPolicy.AWAIT_APPROVAL
     act(service, "console-acted", "pause")
     pipeline.wait_for_status(PipelineStatus.PAUSED, timeout=60)
     act(service, "console-acted", "resume")

@@ -9,13 +9,18 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 from feldera import Pipeline
-from feldera.enums import ProgramStatus
+from feldera.enums import PipelineStatus, ProgramStatus
 from feldera.rest.errors import FelderaAPIError
 
 from reconciler.rest.pages.general import NOT_HERE
 from tests.rest.conftest import Serving
 
 TABLE = "CREATE TABLE t (id BIGINT);"
+
+
+@pytest.fixture(scope="module")
+def unstarted(lasting: Serving) -> Pipeline:
+    return lasting.pipeline("asked-in-vain", TABLE)
 
 
 @pytest.mark.parametrize(
@@ -70,6 +75,37 @@ def test_what_has_no_meaning_says_why(service: Serving, method: str, path: str, 
         501,
         {"message": reason, "error_code": "NotSupported", "details": {}},
     )
+
+
+_SYNC = "a checkpoint is in the warehouse, which may be an object store"
+_STANDBY = "nothing is gained by it here, as all state is in Delta tables"
+_SILENT = "what outputs are sent is part of the plan that is approved"
+
+
+@pytest.mark.parametrize(
+    ("ask", "status", "reason"),
+    [
+        (lambda one: one.sync_checkpoint(), 501, _SYNC),
+        (lambda one: one.sync_checkpoint(wait=True), 501, _SYNC),
+        (lambda one: one.sync_checkpoint_response(), 501, _SYNC),
+        (lambda one: one.sync_checkpoint_status("0197"), 501, _SYNC),
+        (lambda one: one.last_successful_checkpoint_sync(), 501, _SYNC),
+        (lambda one: one.remote_checkpoints(), 501, _SYNC),
+        (lambda one: one.activate(), 501, _STANDBY),
+        (lambda one: one.start_standby(), 400, _STANDBY),
+        (lambda one: one.start(silent_bootstrap=True), 501, _SILENT),
+        (lambda one: one.start_paused(silent_bootstrap=True), 501, _SILENT),
+        (lambda one: one.approve(silent_bootstrap=True), 501, _SILENT),
+    ],
+)
+def test_what_the_client_asks_in_vain_says_why(
+    unstarted: Pipeline, ask: Callable[[Pipeline], object], status: int, reason: str
+) -> None:
+    with pytest.raises(FelderaAPIError) as refused:
+        ask(unstarted)
+    assert refused.value.status_code == status
+    assert reason in refused.value.message
+    assert unstarted.status() == PipelineStatus.STOPPED
 
 
 def test_the_api_describes_itself(service: Serving) -> None:

@@ -103,7 +103,10 @@ def router(service: Service) -> APIRouter:
 
 def _require_loud(silent_bootstrap: bool) -> None:
     if silent_bootstrap:
-        message = "silent_bootstrap: say it of each connector that is to get nothing, with on_bootstrap: silent"
+        message = (
+            "silent_bootstrap: what outputs are sent is part of the plan that is approved, so a start can't change it: "
+            "say on_bootstrap: silent of each connector that is to get nothing"
+        )
         raise Refused(501, "NotSupported", message)
 
 
