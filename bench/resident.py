@@ -12,8 +12,10 @@ A service is the process of `reconcile serve` and all below it. Each has a role:
 
 Samples are of resident memory less a share of what is shared (PSS): forked processes share most of theirs. Growth is the
 slope of the least squares line through the samples after the warm-up, in MiB a minute. Java takes memory until its heap has
-the size that it may have, and collects late: of it the samples tell nothing. So it is told to collect all garbage, and then
-`settled` says what lives in its heap, and what the process holds.
+the size that it may have, collects late, and gives nothing back: of it the samples tell nothing. So it is told to collect
+all garbage, and then `settled` says what lives in its heap, how large the heap has grown, and what the process holds beside
+it.
+What lives, and what is beside the heap, are what could grow without end; the heap's size has a bound, which is a setting.
 """
 
 import contextlib
@@ -32,7 +34,9 @@ import psutil
 _EVERY_SECONDS: Final = 5.0
 _LASTING_SECONDS: Final = 20.0
 _ROLES: Final = ("server", "api", "spark", "pipelines", "requests")
-_HEAP: Final = re.compile(r"(?:generation|heap)\s+total \d+K, used (\d+)K")
+_HEAP: Final = re.compile(r"(?:generation|heap)\s+total \d+K, used (\d+)K\s+\[0x([0-9a-f]+), 0x[0-9a-f]+, 0x([0-9a-f]+)\)")
+"""A generation of Java's heap: what is used, and the addresses between which it lies."""
+_MAPPED: Final = re.compile(r"^([0-9a-f]+)-[0-9a-f]+ .*?\n(?:.*\n)*?Pss:\s+(\d+) kB", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +89,18 @@ def java_of(server: int) -> int:
 
 
 def settled(java: int) -> dict[str, float]:
-    """MiB that live in Java's heap after a full collection, and that its process then holds."""
+    """MiB that live in Java's heap after a full collection, that the heap holds, and that the process holds beside it."""
     for what in ("GC.run", "GC.heap_info"):
         told = subprocess.run(["jcmd", str(java), what], capture_output=True, text=True, check=True).stdout
-    live = sum(map(int, _HEAP.findall(told))) / 1024
-    return {"live_heap": round(live, 1), "process": round(_memory(psutil.Process(java)), 1)}
+    generations = [(int(used), int(first, 16), int(end, 16)) for used, first, end in _HEAP.findall(told)]
+    heap = beside = 0.0
+    for start, size in _MAPPED.findall(Path(f"/proc/{java}/smaps").read_text()):
+        if any(first <= int(start, 16) < end for _, first, end in generations):
+            heap += int(size) / 1024
+        else:
+            beside += int(size) / 1024
+    live = sum(used for used, _, _ in generations) / 1024
+    return {"live_heap": round(live, 1), "heap": round(heap, 1), "beside": round(beside, 1)}
 
 
 def growth(samples: Sequence[Sample], roles: Sequence[str], after: float) -> tuple[float, float]:
