@@ -11,6 +11,7 @@ Rules:
 - Threads of a process share a cache: a run in one, plans in others. One at a time asks it.
 """
 
+import functools
 import os
 import sys
 import threading
@@ -189,8 +190,10 @@ def _folder() -> Path | None:
     return Path(home) / ".cache" / "reconciler" if home else None
 
 
+@functools.cache
 def code_version() -> str:
-    """A digest of everything that takes part in making values."""
+    """A digest of everything that takes part in making values. A process has one for as long as it lives: its values are
+    made by the code that it has loaded, whatever is installed meanwhile."""
     package = Path(__file__).resolve().parent.parent
     parts = [sys.version, *_sources(str(package)), *_sources(str(package.parent / "schemas")), _sqlglot()]
     return sha256("\n".join(parts).encode()).hexdigest()[:24]
