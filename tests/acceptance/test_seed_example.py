@@ -14,7 +14,7 @@ from reconciler.diff.model import approval_diff
 from reconciler.engine.protocol import Engine
 from tests.served import run
 
-pytestmark = [pytest.mark.spark, pytest.mark.both_ways("test_through_the_command_line")]
+pytestmark = [pytest.mark.spark, pytest.mark.both_ways]
 
 PIPELINE = Path(__file__).parents[2] / "pipelines" / "student_grades"
 
