@@ -7,7 +7,7 @@
   (`work.WORK`). That is begun only when apply would not refuse the plan; else the pipeline awaits approval, of that plan and
   no other, and nothing is touched.
 - Who starts with `allow` agrees to the plan of that moment, as if he approved it. Of files that are git's he can't: their
-  policy decides.
+  policy decides. Nor does he take back a rejection, be it his own: such a plan awaits approval.
 - When the process ends by itself with an error, the wish becomes to be stopped, and the error stays until it is dismissed.
 - One pipeline's wishes are changed one after the other.
 """
@@ -273,6 +273,9 @@ class Deployments:
         """What waits to be applied, with the consent that the start itself is."""
         pending = self._pending(pipeline)
         if pending is None or pending.refusal is None or isinstance(pending.refusal, PlanRejected):
+            return pending
+        if pending.rejections:
+            # Who said no takes that back by an approval of this plan, not by a start.
             return pending
         if wish.policy == "allow" and read_description(self._target, pipeline) is not None:
             give_approval(self._target, pending.plan, wish.by, "started with bootstrap_policy=allow")
