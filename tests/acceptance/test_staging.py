@@ -335,6 +335,19 @@ def test_what_is_rejected_after_it_was_staged_is_not_made_active(shop: Shop) -> 
     shop("promote", "total@v1")
 
 
+@pytest.mark.parametrize("later", [THIRD, "no SQL"], ids=["other files", "files with errors"])
+def test_what_is_staged_is_decided_about_when_the_files_moved_on(later: str, shop: Shop) -> None:
+    shop.write(SECOND)
+    shop("apply", "shop", "--no-promote")
+    digest = shop("plan", "shop").split("Digest: ")[1][:12]
+    shop.write(later)
+    shop("reject", "shop", digest, "--by", "Ann", "--reason", "not before Friday")
+    assert "A585" in shop("promote", "total@v1", code=2)
+    shop("approve", "shop", digest, "--by", "Ann")
+    shop("promote", "total@v1")
+    assert shop.head().staged is None
+
+
 def test_a_plan_that_is_another_by_now_asks_again(shop: Shop) -> None:
     """Policy is part of the digest: made stricter, the approval for staging does not serve."""
     shop.write(SECOND)
