@@ -7,6 +7,8 @@
 - An approval says which rejections it lifts: those that were there when it was given. So no clock decides what came first,
   and a rejection that comes while somebody approves stays open.
 - Another plan has another digest: a rejection says nothing of it.
+- Whoever opens a journal looks for rejections afterwards, and whoever rejects looks for a journal afterwards (`applying`,
+  `rejecting`). So of the two at least one sees the other.
 """
 
 import json
@@ -55,11 +57,16 @@ class Decisions:
 
 def read_decisions(target: Target, plan: Plan) -> Decisions:
     """What was decided about a plan in its environment."""
-    rows = target.registry.history(History.APPROVALS, plan.pipeline, plan_digest=plan.digest, environment=plan.environment)
-    rejections = read_rejections(target.registry, plan.pipeline, plan.digest)
+    return decisions_of(target, plan.pipeline, plan.digest)
+
+
+def decisions_of(target: Target, pipeline: str, digest: str) -> Decisions:
+    """What was decided in this environment about the plan of a digest."""
+    environment = target.environment.name
+    rows = target.registry.history(History.APPROVALS, pipeline, plan_digest=digest, environment=environment)
     return Decisions(
         tuple(row for row in rows if names_of(row["by"])),
-        tuple(one for one in rejections if one.environment in ("", plan.environment)),
+        tuple(one for one in read_rejections(target.registry, pipeline, digest) if one.environment in ("", environment)),
     )
 
 

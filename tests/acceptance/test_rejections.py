@@ -10,7 +10,9 @@ import pytest
 from reconciler.base.errors import ApprovalRequired
 from reconciler.registry.protocol import History
 from reconciler.service.project import Project
+from reconciler.testing.crashes import Crash
 from tests.acceptance.git_shop import ONE, THREE, TWO, Shop, applied_shop, refused
+from tests.consent.test_reached import At
 
 
 @pytest.fixture
@@ -157,3 +159,58 @@ def test_it_is_the_same_from_python(applied: Shop) -> None:
     pipeline.approve(plan.digest, by="Bob", override_rejection=True)
     pipeline.apply()
     assert pipeline.status().rejections == ()
+
+
+def test_who_rejects_while_the_journal_is_opened_is_heard(applied: Shop) -> None:
+    applied.write(TWO)
+    applied.lock_and_commit()
+    pipeline = Project.open(applied.root).pipeline("shop")
+    before = pipeline.target.registry.head("shop")
+    with pytest.raises(ApprovalRequired, match="Ann rejected this plan"):
+        pipeline.observed(boundary=At("open:before", lambda: rejected(applied))).apply()
+    after = pipeline.target.registry.head("shop")
+    assert before is not None
+    assert after is not None
+    assert after.value.journal is None
+    assert after.value.applied == before.value.applied
+
+
+def test_who_died_before_he_heard_of_it_is_not_finished(applied: Shop) -> None:
+    applied.write(TWO)
+    applied.lock_and_commit()
+    pipeline = Project.open(applied.root).pipeline("shop")
+    with pytest.raises(Crash):
+        pipeline.observed(boundary=At("open:before", lambda: rejected(applied), crash="open:recorded")).apply()
+    refused_now = applied.reconcile("apply", "shop", expect=2)
+    assert "does not start: Ann rejected this plan: not before Friday" in refused_now
+    assert "A585" in refused_now
+
+
+def test_who_rejects_what_is_being_carried_out_is_told_that_it_may_be_too_late(applied: Shop) -> None:
+    applied.write(TWO)
+    applied.lock_and_commit()
+    digest, said = digest_of(applied), []
+
+    def reject() -> None:
+        said.append(applied.reconcile("reject", "shop", digest, "--by", "Bob", "--reason", "no"))
+
+    pipeline = Project.open(applied.root).pipeline("shop")
+    assert not pipeline.observed(boundary=At("commit_snapshot:intended", reject)).apply().did_nothing
+    assert "note: Ann began to apply this plan at " in said[0]
+    assert "may come too late" in said[0]
+
+
+def test_who_rejects_a_restore_while_it_is_prepared_is_heard(applied: Shop) -> None:
+    applied.reconcile("checkpoint", "create", "shop", "--name", "good")
+    applied.write(TWO)
+    applied.lock_and_commit()
+    applied.reconcile("apply", "shop")
+    digest = applied.reconcile("checkpoint", "restore", "shop", "good", expect=2).split("reconcile approve shop ")[1][:12]
+
+    def reject() -> None:
+        applied.reconcile("reject", "shop", digest, "--by", "Bob", "--reason", "TWO is right")
+
+    pipeline = Project.open(applied.root).pipeline("shop")
+    with pytest.raises(ApprovalRequired, match="Bob rejected this plan"):
+        pipeline.observed(boundary=At("restore_intent:before", reject)).restore("good", approve_as="Ann")
+    assert "nothing to do" in applied.reconcile("apply", "shop")

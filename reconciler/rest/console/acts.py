@@ -30,7 +30,7 @@ def reject(service: Service, pipeline: str, digest: str, by: str, reason: str) -
     """Reject a plan, and a start waits for it no more. What was done, in words. Raises Refused where the plan is another by
     now, and ReconcileError."""
     try:
-        reject_plan(service.target, pipeline, digest, by, reason)
+        made = reject_plan(service.target, pipeline, digest, by, reason)
     except ReconcileError as error:
         if error.code != ANOTHER_PLAN:
             raise
@@ -38,4 +38,4 @@ def reject(service: Service, pipeline: str, digest: str, by: str, reason: str) -
         raise Refused(409, "PlanChanged", message) from error
     if service.deployments.wish(pipeline).awaits:
         service.deployments.stop(pipeline, by, force=True)
-    return f"{by} rejected the plan"
+    return "; ".join((f"{by} rejected the plan", *made.notes))
