@@ -164,7 +164,7 @@ def _rollback(pipeline: Pipeline, asked: Asked) -> None:
     change = pipeline.rolling_back(rollback, only=digest)
     is_asked_for = change.plan.needs_approval or change.plan.extra_approvals or change.rejections()
     if is_asked_for and change.plan.digest == digest:
-        change.approve(asked["by"], "asked for in the console", overrides=asked["override"])
+        change.approve(asked["by"], "asked for in the console", overrides=frozenset(asked["overrides"]))
     change.carry_out()
     print(f"{name}: {summarise(change.plan)}")
 

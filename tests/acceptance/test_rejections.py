@@ -68,8 +68,9 @@ def test_nothing_that_allows_a_plan_carries_a_rejected_one_out(consent: str, app
 def test_who_rejected_takes_it_back_by_approving(applied: Shop) -> None:
     applied.write(TWO)
     digest = rejected(applied)
-    said = applied.reconcile("approve", "shop", digest, "--by", "Ann <ann@example.org>")
-    assert "taken back: Ann rejected this plan" in said
+    # Another Ann, for all that is known: she has to say that she overrules.
+    assert "A585" in applied.reconcile("approve", "shop", digest, "--by", "Ann <ann@example.org>", expect=2)
+    assert "taken back: Ann rejected this plan" in applied.reconcile("approve", "shop", digest, "--by", "ann")
     applied.reconcile("apply", "shop")
 
 

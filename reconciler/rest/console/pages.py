@@ -212,10 +212,21 @@ def _resume(service: Service, name: str, form: Mapping[str, str]) -> str:
 
 
 def _approve(service: Service, name: str, form: Mapping[str, str]) -> str:
-    overrides = form.get("override") == "yes"
+    overrides = frozenset(_overruled(form))
     return acts.approve(
         service, name, form.get("digest", ""), _by(service, form), form.get("comment", ""), overrides=overrides
     )
+
+
+def _overruled(form: Mapping[str, str]) -> list[str]:
+    """The ids of the rejections that were shown, where it was ticked that they are overruled."""
+    try:
+        found = json.loads(form.get("override") or "[]")
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise Refused(400, "BadRequest", "what is overruled is named by a list of the rejections that were shown")
+    return found
 
 
 def _reject(service: Service, name: str, form: Mapping[str, str]) -> str:
@@ -237,7 +248,7 @@ def _rollback(service: Service, name: str, form: Mapping[str, str]) -> str:
         "end": form.get("end") == "yes",
         "digest": form.get("digest", ""),
         "by": _by(service, form),
-        "override": form.get("override") == "yes",
+        "overrides": _overruled(form),
     }
     if not asked["digest"]:
         raise Refused(400, "BadRequest", "a rollback is confirmed with the digest of the plan that was shown")
