@@ -6,8 +6,8 @@ approval without a name is refused (A582).
 
 An approval of a plan that somebody else rejected is refused (A585) unless it overrules that. Who overrules what he was
 shown overrules nothing that came since: then the approval is refused, too, and nothing is recorded. Where policy asks for
-approvals of others, the author of the change overrules nobody. What approvals and rejections mean for each other:
-`decisions`.
+approvals of others, the author of the change overrules nobody; nor where it would ask for them if the change were large,
+which only an apply measures (H912). What approvals and rejections mean for each other: `decisions`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,6 +30,7 @@ from reconciler.base.moments import this_moment
 from reconciler.environment.bases import required_branches
 from reconciler.environment.target import Target
 from reconciler.plan.model import Plan
+from reconciler.plan.policy import may_ask_for_others
 from reconciler.registry.protocol import History
 from reconciler.state.rejections import Rejection
 
@@ -90,11 +91,12 @@ def _notes(target: Target, plan: Plan, by: str, decisions: Decisions, others: Se
         yield f"{by} has already approved this plan; each person counts once"
     if not plan.needs_approval and not asked and not decisions.open:
         yield "the plan needs no approval"
+    may_ask = asked or (not plan.is_empty and may_ask_for_others(plan.policies.policy, plan.pipeline, "H912"))
+    if others and may_ask and made_the_change(target, plan, by):
+        message = f"{by} made the change and can't overrule who rejected it: nothing was recorded"
+        raise ReconcileError("A582", message, "ask another person to approve it")
     if asked and made_the_change(target, plan, by):
         policy = f"the approvals that policy.yaml requires ({asked})"
-        if others:
-            message = f"{by} made the change and can't overrule who rejected it: nothing was recorded"
-            raise ReconcileError("A582", message, "ask another person to approve it")
         replaces = plan.needs_approval and lock_problem(target, plan) is not None
         if not replaces and not decisions.open:
             message = f"{by} made the change and does not count towards {policy}: nothing was recorded"

@@ -112,6 +112,18 @@ def test_who_made_the_change_overrules_nobody_where_policy_asks_for_others(appli
     applied.reconcile("apply", "shop")
 
 
+@pytest.mark.parametrize(("verdict", "may"), [("approve", False), ("warn", True)])
+def test_nor_where_policy_asks_for_others_only_of_what_is_large(verdict: str, may: bool, applied: Shop) -> None:
+    rule = f"{{hazard: H912, verdict: {verdict}}}"
+    (applied.root / "policy.yaml").write_text(f"apiVersion: reconciler/v1\nkind: Policy\nrules:\n  - {rule}\n")
+    applied.commit("policy")
+    applied.write(TWO)
+    applied.lock_and_commit()
+    digest = rejected(applied, by="Bob")
+    said = applied.reconcile("approve", "shop", digest, "--by", "Ann", "--override-rejection", expect=0 if may else 1)
+    assert ("Ann made the change and can't overrule" in said) is not may
+
+
 def test_it_is_shown_as_long_as_it_stops_the_plan(applied: Shop) -> None:
     applied.write(TWO)
     digest = rejected(applied)
