@@ -32,7 +32,7 @@ import reconciler.cli.main
 from reconciler.delta.opening import open_table
 from reconciler.engine.protocol import ColumnType, Engine
 from reconciler.environment.source import find_root
-from reconciler.server.listening import Server, Wanted, only_server
+from reconciler.server.listening import Processes, Server, Wanted, only_server
 from reconciler.server.places import is_served, place_of, repository_named
 from reconciler.testing.recording import RecordingEngine
 from reconciler.testing.tables import Contents
@@ -285,7 +285,7 @@ def serve(root: str, _: str) -> None:
 
     place = place_of(Path(root))
     with only_server(place):
-        Server(place, Wanted({}, False, 1800.0), work, told, lambda why: told("ready"), no_spark).serve()
+        Server(place, Wanted({}, False, 1800.0), Processes(work, no_spark), told, lambda why: told("ready")).serve()
 
 
 if __name__ == "__main__":
