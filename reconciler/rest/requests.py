@@ -36,7 +36,6 @@ from reconciler.rest.fitting import Kind, require_fits, row_of, shown, with_plai
 from reconciler.rest.refused_rows import tell_refused
 from reconciler.rest.shared import Service
 from reconciler.state.controls import read_controls
-from reconciler.state.stopping import live_run
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TIMES: Final = ("TIMESTAMP", "TIMESTAMP_NTZ")
@@ -150,12 +149,6 @@ def _next(target: Target, pipeline: str, table: str) -> int:
 def position_of(head: Head, table: str) -> int:
     """The number of the first request of a table that no published step has read."""
     return int(head.positions.get(f"{table}.{HTTP_CONNECTOR}", {}).get("next", 1))
-
-
-def is_held(service: Service, pipeline: str) -> bool:
-    """Whether a live run of the pipeline is paused: what changes its rows waits."""
-    registry = service.target.registry
-    return read_controls(registry, pipeline).paused and live_run(registry, pipeline) is not None
 
 
 def require_takes_rows(service: Service, pipeline: str, *, force: bool) -> None:

@@ -7,15 +7,17 @@ a machine that does everything at once.
 - Requests (`Gate`). Queries and statements each have a process. So many queries work at once, and of each pipeline one
   statement, in the order in which they came: a statement may wait long for the run of its pipeline, and holds up no query.
   A request makes room when the first of its answer is there, since the rest needs no Spark. Of all that wait, work or
-  are being read there are so many; who comes then is told to come again (503, `Busy`).
+  are being read there are so many, and of statements on one pipeline, with those that wait for it to be resumed, fewer:
+  so they take no query its place. Who comes then is told to come again (503, `Busy`).
 """
 
 import fcntl
 import os
 import threading
 import time
-from collections import defaultdict, deque
-from collections.abc import Callable
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -24,6 +26,7 @@ from reconciler.rest.errors import Refused
 
 _AT_ONCE: Final = max(2, os.cpu_count() or 1)
 _MOST_REQUESTS: Final = 100
+_MOST_STATEMENTS: Final = 20
 _QUERIES: Final = ""
 _POLL_SECONDS: Final = 0.1
 _LONGEST_TURN_SECONDS: Final = 30.0
@@ -76,13 +79,32 @@ class _Line:
 
 
 class Gate:
-    """See the module: `at_once` queries work, and `most` requests are inside."""
+    """See the module: `at_once` queries work, `most` requests are inside, and so many statements on a pipeline."""
 
-    def __init__(self, at_once: int = 2 * _AT_ONCE, most: int = _MOST_REQUESTS) -> None:
-        self._at_once, self._most = at_once, most
+    def __init__(
+        self, at_once: int = 2 * _AT_ONCE, most: int = _MOST_REQUESTS, most_statements: int = _MOST_STATEMENTS
+    ) -> None:
+        self._at_once, self._most, self._most_statements = at_once, most, most_statements
         self._lock = threading.Lock()
         self._lines: defaultdict[str, _Line] = defaultdict(_Line)
         self._inside = 0
+        self._statements: Counter[str] = Counter()
+
+    @contextmanager
+    def statement(self, pipeline: str) -> Iterator[None]:
+        """Be one of the statements on a pipeline, whatever this one waits for. Raises Refused where they are too many."""
+        with self._lock:
+            if self._statements[pipeline] >= self._most_statements:
+                message = f"{self._most_statements} statements on pipeline {pipeline} wait or work: come again in a moment"
+                raise Refused(503, "Busy", message)
+            self._statements[pipeline] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._statements[pipeline] -= 1
+                if not self._statements[pipeline]:
+                    del self._statements[pipeline]
 
     def enter(self, changes: str = _QUERIES) -> "Admitted":
         """Come in with a query, or with a statement that changes this pipeline, and wait for a place to work. Raises Refused

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -87,7 +87,7 @@ def _open(asked: Asked, engine: Engine | None, boundary: Boundary) -> Project:
         done = f": done ({progress.detail})" if progress.detail else ": done"
         tell(f"{progress.number}/{progress.total} {progress.step}{done if progress.done else ''}")
 
-    observer = Observer(report, tell, boundary) if asked.get("tells") else SILENT
+    observer = Observer(report, tell, boundary) if asked.get("tells") else replace(SILENT, boundary=boundary)
     return Project.open(asked["root"], asked["environment"], engine, observer)
 
 

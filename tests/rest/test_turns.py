@@ -57,6 +57,18 @@ def test_statements_on_a_pipeline_take_turns_and_hold_up_no_query() -> None:
     gate.enter("shop")
 
 
+def test_statements_on_a_pipeline_are_so_many() -> None:
+    gate = Gate(most_statements=1)
+    with gate.statement("shop"):
+        with pytest.raises(Refused) as refused, gate.statement("shop"):
+            pass
+        assert (refused.value.told.status, refused.value.told.code) == (503, "Busy")
+        with gate.statement("other"):
+            gate.enter()
+    with gate.statement("shop"):
+        pass
+
+
 def test_who_comes_when_it_is_full_is_told_to_come_again() -> None:
     gate = Gate(at_once=2, most=2)
     first, _ = gate.enter(), gate.enter()
