@@ -13,7 +13,7 @@ Rules:
   its own clocks, both of them, and renews when it is late: before each effect.
 - One who wants the lease of a live `run` asks for it (`handover_to`); the run sees that at its next renewal or step
   boundary and lets go between steps. Other holders are not asked: who holds it for a moment is waited for, and a statement
-  (`execute`) by statements, applies and transactions, for two minutes at most, however long they would wait for a run, and
+  (`execute`) by statements, applies, runs and transactions, for two minutes at most, however long they would wait for a run, and
   who waits so says so; of the others the error says who they are and since when they hold it.
 """
 
@@ -42,7 +42,7 @@ _MOMENT_WAIT_SECONDS = 10.0
 _FOR_A_MOMENT = frozenset({"connector", "prune", "stop"})
 """Commands that write something down under the lease, and let go."""
 _STATEMENT = "execute"
-_WAIT_FOR_STATEMENTS = frozenset({"apply", "connector", _STATEMENT})
+_WAIT_FOR_STATEMENTS = frozenset({"apply", "connector", "run", _STATEMENT})
 _POLL_SECONDS = 0.2
 _OF_THIS_HOST = ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid")
 

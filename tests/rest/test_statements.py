@@ -99,3 +99,20 @@ def test_who_has_gone_waits_no_more_and_the_others_are_so_many(service: Serving)
     assert all(one.wait().error is None for one in sent)
     assert ids(pipeline) == [*range(2, 22)]
     pipeline.stop(force=True)
+
+
+def test_a_start_waits_for_the_statement_under_way(own_service: Callable[..., Serving]) -> None:
+    service = own_service()
+    pipeline = service.pipeline("begun", PLAIN)
+    pipeline.start()
+    pipeline.stop(force=True)
+    service.hold("intent:before")
+    sent = Sent(pipeline, "INSERT INTO plain VALUES (1)")
+    service.wait_until_held()
+    pipeline.start(wait=False)
+    time.sleep(2)
+    service.let_go()
+    assert sent.wait().error is None
+    pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=60)
+    assert ids(pipeline) == [1]
+    pipeline.stop(force=True)

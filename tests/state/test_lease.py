@@ -178,7 +178,7 @@ MOMENTS = [(command, waiting) for command in ("connector", "prune", "stop") for 
 
 
 @pytest.mark.parametrize(
-    ("command", "waiting"), [*MOMENTS, *(("execute", waiting) for waiting in ("apply", "connector", "execute"))]
+    ("command", "waiting"), [*MOMENTS, *(("execute", waiting) for waiting in ("apply", "connector", "execute", "run"))]
 )
 def test_who_holds_it_for_a_moment_is_waited_for(command: str, waiting: str) -> None:
     registry = MemoryRegistry()
