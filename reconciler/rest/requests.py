@@ -44,6 +44,7 @@ _READ_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.05
 _NEXT: Final = re.compile(r"\s*\S")
 _TOLD: Final = 20
+_KINDS: Final[tuple[Kind, ...]] = ("insert", "delete", "update")
 _MOST_DIGITS: Final = 400
 """No type holds a number with more. Written out, one such as 1e999999999 has a gigabyte."""
 _Reader: TypeAlias = Callable[[], list[str]]
@@ -255,12 +256,10 @@ def _of_record(
     match update_format, read():
         case "raw", row:
             return [line("insert", row)]
-        case "insert_delete", {"insert": row}:
-            return [line("insert", row)]
-        case "insert_delete", {"delete": row}:
-            return [line("delete", row)]
-        case "insert_delete", {"update": row}:
-            return [line("update", row)]
+        case "insert_delete", Mapping() as record if said := [kind for kind in _KINDS if record.get(kind) is not None]:
+            if len(said) > 1:
+                raise ValueError(f"a record is one change, and this says {' and '.join(said)}: {shown(record)}")
+            return [line(said[0], record[said[0]])]
         case "debezium", {"payload": Mapping() as change} | ({"op": _} as change):
             parts: tuple[tuple[str, Kind], ...] = (("before", "delete"), ("after", "insert"))
             return [line(kind, change[part]) for part, kind in parts if change.get(part) is not None]

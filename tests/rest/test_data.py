@@ -62,7 +62,7 @@ def test_json_of_all_types(pipeline: Pipeline) -> None:
     assert rows(pipeline, "kinds") == [ROW]
     pipeline.input_json("kinds", [{"insert": {"id": 2}}, {"insert": plain(ROW) | {"small": None}}], "insert_delete")
     assert rows(pipeline, "kinds") == [ROW | {"small": None}, dict.fromkeys(ROW) | {"id": 2}]
-    pipeline.input_json("kinds", {"delete": {"id": 1}}, "insert_delete")
+    pipeline.input_json("kinds", {"delete": {"id": 1}, "insert": None}, "insert_delete")
     assert [row["id"] for row in rows(pipeline, "kinds")] == [2]
 
 
@@ -172,6 +172,9 @@ def test_csv_and_debezium(pipeline: Pipeline, service: Serving) -> None:
         ("{", "can't be read"),
         ("[1]", "not of the form"),
         ('{"insert": 1}', "an object or an array"),
+        ('{"insert": {"id": 1}, "delete": {"id": 2}}', "a record is one change, and this says insert and delete"),
+        ('{"insert": {"id": 1}, "update": {"id": 1}}', "a record is one change, and this says insert and update"),
+        ('{"insert": null}', "not of the form"),
         ('{"insert": [1]}', "the array has 1 values, and the table 2 columns"),
         ('{"update": {"id": 1}}', "an update needs a primary key, and table plain has none"),
         ('{"insert": {"id": "x"}}', "column id: a value that is no BIGINT"),
