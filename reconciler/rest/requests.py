@@ -65,7 +65,7 @@ class Ingress:
 
 def store_rows(service: Service, pipeline: str, program: Program, name: str, body: bytes, how: Ingress) -> tuple[str, int]:
     """Take the rows of a request: the table's key, and the number of its file. Raises Refused."""
-    table = _table(pipeline, program, name)
+    table = table_that_takes_rows(pipeline, program, name)
     key = fold(table.name)
     folder = folder_of_requests(service.target, pipeline, key)
     lines, errors = _lines(table, body, how)
@@ -78,12 +78,13 @@ def store_rows(service: Service, pipeline: str, program: Program, name: str, bod
     return key, number
 
 
-def store_lines(service: Service, pipeline: str, program: Program, name: str, content: bytes) -> None:
-    """Take rows that are lines of a request already. Raises Refused."""
-    _stored(service, pipeline, _table(pipeline, program, name), content)
+def store_lines(service: Service, pipeline: str, table: Table, content: bytes) -> None:
+    """Take rows that are lines of a request already."""
+    _stored(service, pipeline, table, content)
 
 
-def _table(pipeline: str, program: Program, name: str) -> Table:
+def table_that_takes_rows(pipeline: str, program: Program, name: str) -> Table:
+    """The table of that name. Raises Refused."""
     table = program.tables.get(key_in(program, name) or "")
     if table is None:
         raise Refused(404, "UnknownInputStream", f"pipeline {pipeline} has no table {name!r}")

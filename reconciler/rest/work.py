@@ -24,9 +24,11 @@ from reconciler.engine.stored import ColumnType
 from reconciler.environment.observer import SILENT, Observer
 from reconciler.environment.progress import Progress
 from reconciler.plan.words import summarise
-from reconciler.rest.answers import json_text, write_answer
+from reconciler.rest.answers import write_answer
 from reconciler.rest.descriptions import remove_requests
 from reconciler.rest.errors import Refused, Told, told_of
+from reconciler.rest.fitting import Kind
+from reconciler.rest.statement_rows import Aim, line_of
 from reconciler.rest.turns import wait_for_turn
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
@@ -126,6 +128,7 @@ def _query(pipeline: Pipeline, asked: Asked) -> None:
 def _rows(pipeline: Pipeline, asked: Asked) -> None:
     """The rows that an INSERT or DELETE would bring or take, as lines of a request."""
     statement = read_statement(asked["sql"])
+    kind: Kind
     match statement:
         case Insert(columns=columns, query=query):
             named = f" AS rows_of_it ({', '.join(map(_quoted, columns))})" if columns else ""
@@ -140,8 +143,9 @@ def _rows(pipeline: Pipeline, asked: Asked) -> None:
     if len(found.columns) != len(names):
         message = f"the INSERT into {statement.table} has {len(found.columns)} values in a row, for {len(names)} columns"
         raise Refused(400, "X722", message)
-    for row in found.rows:
-        sys.stdout.write(json_text({kind: dict(zip(names, row, strict=True))}) + "\n")
+    aim = Aim(**asked["aim"])
+    # All of it, or nothing.
+    sys.stdout.write("".join(f"{line_of(kind, names, row, aim)}\n" for row in found.rows))
     sys.stdout.flush()
 
 

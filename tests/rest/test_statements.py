@@ -116,3 +116,25 @@ def test_a_start_waits_for_the_statement_under_way(own_service: Callable[..., Se
     pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=60)
     assert ids(pipeline) == [1]
     pipeline.stop(force=True)
+
+
+def test_nobody_waits_for_a_commit_that_waits(own_service: Callable[..., Serving]) -> None:
+    service = own_service()
+    pipeline = service.pipeline("waited", PLAIN)
+    pipeline.start()
+    service.hold("intent:before")
+    sent = Sent(pipeline, "INSERT INTO plain VALUES (1)")
+    service.wait_until_held()
+    pipeline.start_transaction()
+    committing = threading.Thread(target=lambda: pipeline.commit_transaction(wait=False), daemon=True)
+    committing.start()
+    time.sleep(1)
+    assert committing.is_alive()
+    began = time.monotonic()
+    pipeline.pause(wait=False)
+    pipeline.stop(force=True, wait=False)
+    assert time.monotonic() - began < 10
+    service.let_go()
+    committing.join(60)
+    assert sent.wait().error is None
+    assert not committing.is_alive()

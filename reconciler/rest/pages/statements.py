@@ -11,6 +11,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Final
 
 from fastapi import Request
@@ -21,8 +22,9 @@ from reconciler.rest.deployments import STOPPED
 from reconciler.rest.errors import Refused
 from reconciler.rest.pages.operation import applied_program
 from reconciler.rest.processes import MustWait, answer_in_parts, answer_of
-from reconciler.rest.requests import store_lines
+from reconciler.rest.requests import store_lines, table_that_takes_rows
 from reconciler.rest.shared import Service
+from reconciler.rest.statement_rows import aim_of
 from reconciler.rest.transactions import Phase, transaction_now
 from reconciler.state.controls import read_controls
 from reconciler.state.stopping import live_run
@@ -75,8 +77,8 @@ class _Statement:
         service, pipeline, sql = self._service, self._pipeline, self._sql
         if not self._is_in_transaction():
             return answer_in_parts(service, pipeline, "query", self._may_work, sql=sql, format=form)
-        program = applied_program(service, pipeline)
-        store_lines(service, pipeline, program, read_statement(sql).table, answer_of(service, pipeline, "rows", sql=sql))
+        table = table_that_takes_rows(pipeline, applied_program(service, pipeline), read_statement(sql).table)
+        store_lines(service, pipeline, table, answer_of(service, pipeline, "rows", sql=sql, aim=asdict(aim_of(table))))
         return iter(())
 
     def _may_work(self) -> bool:
