@@ -26,7 +26,7 @@ from reconciler.environment.progress import Progress
 from reconciler.plan.words import summarise
 from reconciler.rest.answers import write_answer
 from reconciler.rest.descriptions import remove_requests
-from reconciler.rest.errors import Refused, Told, told_of
+from reconciler.rest.errors import Refused, Told, told_of_any
 from reconciler.rest.fitting import Kind
 from reconciler.rest.statement_rows import Aim, line_of
 from reconciler.rest.turns import wait_for_turn
@@ -49,15 +49,10 @@ def carry_out(arguments: list[str], engine: Engine | None = None, boundary: Boun
     try:
         with _open(asked, engine, boundary or boundary_from_environment(os.environ)) as project:
             _WORK[name](project.pipeline(asked["pipeline"]), asked)
-    except Refused as refused:
-        return _fail(refused.told)
-    except ReconcileError as error:
-        return _fail(told_of(error))
     except Exception as error:
-        if os.environ.get("RECONCILE_TRACEBACK"):
+        if os.environ.get("RECONCILE_TRACEBACK") and not isinstance(error, Refused | ReconcileError):
             raise
-        words = (str(error).splitlines() or [""])[0]
-        return _fail(Told(500, "U890", f"U890: unexpected error: {type(error).__name__}: {words}"))
+        return _fail(told_of_any(error))
     return 0
 
 

@@ -22,9 +22,9 @@ from reconciler.rest.access import asking
 from reconciler.rest.console import acts, views
 from reconciler.rest.console.acts import ANOTHER_PLAN
 from reconciler.rest.console.graph import draw
-from reconciler.rest.deployments import PAUSED, RUNNING
 from reconciler.rest.errors import Refused, told_of
 from reconciler.rest.processes import answer_of
+from reconciler.rest.same_starts import PAUSED, RUNNING
 from reconciler.rest.shared import Service
 from reconciler.rest.work import is_change
 from reconciler.state.applied import read_applied

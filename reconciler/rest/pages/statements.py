@@ -18,11 +18,11 @@ from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 
 from reconciler.engine.statement import read_statement
-from reconciler.rest.deployments import STOPPED
 from reconciler.rest.errors import Refused
 from reconciler.rest.pages.operation import applied_program
 from reconciler.rest.processes import MustWait, answer_in_parts, answer_of
 from reconciler.rest.requests import store_lines, table_that_takes_rows
+from reconciler.rest.same_starts import STOPPED
 from reconciler.rest.shared import Service
 from reconciler.rest.statement_rows import aim_of
 from reconciler.rest.transactions import Phase, transaction_now
