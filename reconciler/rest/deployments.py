@@ -318,7 +318,6 @@ class Deployments:
         if not is_applied:
             # What stands there was for tables that are no more.
             remove_requests(self._target, pipeline)
-        if not is_applied or not wish.life:
             wish = replace(wish, life=str(uuid.uuid4()))
         (pause if wish.desired == PAUSED else resume)(self._target.registry, pipeline, wish.by)
         self._change(pipeline, lambda now: replace(wish, awaits="", error=None))

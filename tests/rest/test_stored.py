@@ -2,12 +2,15 @@
 
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 from feldera.enums import BootstrapPolicy, PipelineStatus, StorageStatus
 from feldera.rest.errors import FelderaAPIError, FelderaTimeoutError
 
 from reconciler.environment.target import open_target
+from reconciler.registry.changing import change_document
+from reconciler.registry.model import Deployment
 from reconciler.state.lease import hold_lease, this_process
 from tests.rest.conftest import Serving
 from tests.rest.named import ITEMS, NAMED
@@ -39,6 +42,18 @@ def test_storage_is_cleared_for_good(service: Serving) -> None:
         with pytest.raises(FelderaAPIError, match="before the storage of pipeline cleared was cleared") as refused:
             pipeline.completion_token_status(token)
         assert (refused.value.status_code, refused.value.error_code) == (410, "StaleToken")
+    pipeline.stop(force=True)
+
+
+def test_a_token_of_what_nobody_named_is_good_as_long_as_that_is_stored(service: Serving) -> None:
+    """A pipeline whose storage is older than its lives: `reconcile apply` made it, say."""
+    pipeline = service.pipeline("unnamed", NAMED)
+    pipeline.start()
+    registry = open_target(service.root, None).registry
+    change_document(registry, "unnamed", Deployment, lambda found: replace(found or Deployment(), life=""))
+    token = pipeline.input_json("items", {"id": 2, "name": "a"})
+    pipeline.restart()
+    pipeline.wait_for_token(token)
     pipeline.stop(force=True)
 
 
