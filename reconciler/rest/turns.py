@@ -75,11 +75,14 @@ class _Line:
     """Those who work, by number, and those who wait for them."""
 
     working: int = 0
-    waiting: deque[threading.Event] = field(default_factory=deque)
+    waiting: deque[threading.Lock] = field(default_factory=deque)
 
 
 class Gate:
-    """See the module: `at_once` queries work, `most` requests are inside, and so many statements on a pipeline."""
+    """See the module: `at_once` queries work, `most` requests are inside, and so many statements on a pipeline.
+
+    An answer that nobody reads on is let go by the garbage collector, in whichever thread it comes up, be it one that
+    holds the lock. So who gives a place back waits for nothing: he writes that down, and whoever has the lock sees to it."""
 
     def __init__(
         self, at_once: int = 2 * _AT_ONCE, most: int = _MOST_REQUESTS, most_statements: int = _MOST_STATEMENTS
@@ -89,11 +92,12 @@ class Gate:
         self._lines: defaultdict[str, _Line] = defaultdict(_Line)
         self._inside = 0
         self._statements: Counter[str] = Counter()
+        self._given_back: deque[str | None] = deque()
 
     @contextmanager
     def statement(self, pipeline: str) -> Iterator[None]:
         """Be one of the statements on a pipeline, whatever this one waits for. Raises Refused where they are too many."""
-        with self._lock:
+        with self._alone():
             if self._statements[pipeline] >= self._most_statements:
                 message = f"{self._most_statements} statements on pipeline {pipeline} wait or work: come again in a moment"
                 raise Refused(503, "Busy", message)
@@ -101,7 +105,7 @@ class Gate:
         try:
             yield
         finally:
-            with self._lock:
+            with self._alone():
                 self._statements[pipeline] -= 1
                 if not self._statements[pipeline]:
                     del self._statements[pipeline]
@@ -109,8 +113,9 @@ class Gate:
     def enter(self, changes: str = _QUERIES) -> "Admitted":
         """Come in with a query, or with a statement that changes this pipeline, and wait for a place to work. Raises Refused
         where too many are inside."""
-        turn = threading.Event()
-        with self._lock:
+        turn = threading.Lock()
+        turn.acquire()
+        with self._alone():
             if self._inside >= self._most:
                 message = f"{self._most} queries and statements are being answered: come again in a moment"
                 raise Refused(503, "Busy", message)
@@ -118,27 +123,52 @@ class Gate:
             line = self._lines[changes]
             if line.working < (1 if changes else self._at_once):
                 line.working += 1
-                turn.set()
+                turn.release()
             else:
                 line.waiting.append(turn)
-        turn.wait()
+        turn.acquire()
         return Admitted(self, changes)
 
     def free(self, changes: str) -> None:
         """Let the next one of a line work."""
-        with self._lock:
-            line = self._lines[changes]
-            if line.waiting:
-                line.waiting.popleft().set()
-                return
-            line.working -= 1
-            if not line.working:
-                del self._lines[changes]
+        self._given_back.append(changes)
+        self._see_to_what_is_given_back()
 
     def leave(self) -> None:
         """Make room for one who comes."""
-        with self._lock:
-            self._inside -= 1
+        self._given_back.append(None)
+        self._see_to_what_is_given_back()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        try:
+            with self._lock:
+                self._take_back()
+                yield
+        finally:
+            self._see_to_what_is_given_back()
+
+    def _see_to_what_is_given_back(self) -> None:
+        # Who finds the lock taken leaves it to its holder, who looks again when he has let go.
+        while self._given_back and self._lock.acquire(blocking=False):
+            try:
+                self._take_back()
+            finally:
+                self._lock.release()
+
+    def _take_back(self) -> None:
+        while self._given_back:
+            changes = self._given_back.popleft()
+            if changes is None:
+                self._inside -= 1
+                continue
+            line = self._lines[changes]
+            if line.waiting:
+                line.waiting.popleft().release()
+                continue
+            line.working -= 1
+            if not line.working:
+                del self._lines[changes]
 
 
 class Admitted:
