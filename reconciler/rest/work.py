@@ -25,7 +25,7 @@ from reconciler.environment.observer import SILENT, Observer
 from reconciler.environment.progress import Progress
 from reconciler.plan.words import summarise
 from reconciler.rest.answers import write_answer
-from reconciler.rest.descriptions import remove_requests
+from reconciler.rest.descriptions import HTTP_CONNECTOR, remove_requests, remove_requests_of_others
 from reconciler.rest.errors import Refused, Told, told_of_any
 from reconciler.rest.fitting import Kind
 from reconciler.rest.statement_rows import Aim, line_of
@@ -33,6 +33,7 @@ from reconciler.rest.turns import wait_for_turn
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
 from reconciler.sql.lexer import Dialect, tokens_of
+from reconciler.state.applied import read_applied
 from reconciler.state.controls import forget
 from reconciler.state.stopping import end_this_process
 
@@ -100,9 +101,20 @@ def _deploy(pipeline: Pipeline, asked: Asked) -> None:
     turn = wait_for_turn(Path(asked["turns"]), lambda: is_to_end)
     if turn is None:
         return
+    # Also before: who applied last may have been a command, or killed.
+    _remove_requests_of_dropped(pipeline)
     pipeline.apply()
+    _remove_requests_of_dropped(pipeline)
     if not is_to_end:
         pipeline.run(interval_seconds=_INTERVAL_SECONDS, stop=lambda: is_to_end, abandon=_abandon, warmed=turn.end)
+
+
+def _remove_requests_of_dropped(pipeline: Pipeline) -> None:
+    snapshot = read_applied(pipeline.target, pipeline.name).snapshot
+    if snapshot is not None:
+        connectors = snapshot.program.connectors.values()
+        tables = {fold(one.relation) for one in connectors if one.name == HTTP_CONNECTOR}
+        remove_requests_of_others(pipeline.target, pipeline.name, tables)
 
 
 def _abandon(why: str) -> NoReturn:

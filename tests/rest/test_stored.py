@@ -57,6 +57,24 @@ def test_a_token_of_what_nobody_named_is_good_as_long_as_that_is_stored(service:
     pipeline.stop(force=True)
 
 
+def test_a_table_of_the_name_of_a_dropped_one_has_none_of_its_rows(service: Serving) -> None:
+    other = "CREATE TABLE other (id BIGINT);"
+    pipeline = service.pipeline("readded", f"{ITEMS} {other}")
+    pipeline.start()
+    pipeline.input_json("items", {"id": 1, "name": "a"})
+    pipeline.input_json("other", {"id": 1})
+    for sql in (other, f"{ITEMS} {other}"):
+        pipeline.stop(force=False)
+        pipeline.modify(sql=sql)
+        pipeline.start(bootstrap_policy=BootstrapPolicy.ALLOW)
+    pipeline.input_json("other", {"id": 2})
+    assert list(pipeline.query("SELECT * FROM items")) == []
+    pipeline.wait_for_token(pipeline.input_json("items", {"id": 2, "name": "b"}))
+    assert list(pipeline.query("SELECT * FROM items")) == [{"id": 2, "name": "b"}]
+    assert len(list(pipeline.query("SELECT * FROM other"))) == 2
+    pipeline.stop(force=True)
+
+
 def test_cleared_storage_takes_what_was_asked_of_connectors_and_rows_on_their_way(service: Serving) -> None:
     pipeline = service.pipeline("emptied", NAMED)
     assert pipeline.storage_status_details() is None
