@@ -144,9 +144,9 @@ def test_maps_and_bytes(service: Serving) -> None:
     token = pipeline.input_json("odd", {"delete": first | {"m": {"b": None, "a": 1}}}, "insert_delete")
     listener.wait_for_token(token, 60)
     assert [row["insert_delete"] for row in listener.to_dict()] == [-1]
-    pipeline.input_json("odd", [{"b": "[]"}, {"b": "text"}])
+    pipeline.input_json("odd", [{"b": "[]"}, {"b": "text"}, {"b": '["a"]'}])
     told = [bytes.fromhex(row["b"]) for row in pipeline.query("SELECT * FROM odd") if row["id"] is None]
-    assert sorted(told) == [b"[]", b"text"]
+    assert sorted(told) == [b'["a"]', b"[]", b"text"]
     for wrong in ([256], [-1], [True], ["1"], 5, {"a": 1}):
         with pytest.raises(FelderaAPIError, match="column b: a value that is no BINARY"):
             pipeline.input_json("odd", {"b": wrong})
