@@ -66,7 +66,7 @@ def test_who_waits_in_line_waits_for_a_pipeline_that_is_paused_meanwhile(own_ser
 
 
 def test_a_statement_that_waits_is_not_carried_out_when_the_pipeline_stops(service: Serving) -> None:
-    pipeline = service.pipeline("halted", PLAIN)
+    pipeline = service.pipeline("halted-in-line", PLAIN)
     pipeline.start_paused()
     sent = Sent(pipeline, "INSERT INTO plain VALUES (1)")
     time.sleep(0.5)
