@@ -81,9 +81,9 @@ def test_a_statement_that_waits_is_not_carried_out_when_the_pipeline_stops(servi
 
 
 def test_who_has_gone_waits_no_more_and_the_others_are_so_many(service: Serving) -> None:
-    pipeline = service.pipeline("left", PLAIN)
+    pipeline = service.pipeline("gone-in-line", PLAIN)
     pipeline.start_paused()
-    address = f"{service.address}/v0/pipelines/left/query"
+    address = f"{service.address}/v0/pipelines/gone-in-line/query"
     asked = {"sql": "INSERT INTO plain VALUES (1)", "format": "json"}
     for _ in range(3):
         with pytest.raises(requests.Timeout):
