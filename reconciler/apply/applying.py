@@ -5,6 +5,7 @@ Rules:
   the plan is derived from what is really applied.
 - While a run is live, the long part is built beside it first (`prebuilding`). Then the run is asked to hand over between two
   steps; what moved meanwhile is built again, readers switch, and the run goes on with what is applied then.
+- Whoever rejected the plan while its journal was opened is heard: rejections are asked for again right after that.
 - An open journal is finished first, under the digest that it recorded, whatever the files say now; then the files are
   planned again.
 - A run's step that its writer left open is replayed first, so that the plan starts from a published step.
@@ -24,6 +25,7 @@ import uuid
 from dataclasses import dataclass, replace
 
 from reconciler.apply.carrying_out import carry_out
+from reconciler.apply.decisions import decisions_of, require_unrejected
 from reconciler.apply.planning import plan_between, require_tables
 from reconciler.apply.prebuilding import Prebuilding, prebuilding, run_is_live
 from reconciler.apply.requiring_approval import approval_for, require_newest, require_unpassed
@@ -176,6 +178,7 @@ def _apply_under_lease(
     work = OpenJournal(target.registry, stored, session.boundary, session.check)
     try:
         _require_still_newest(target, plan, head, found)
+        require_unrejected(target, plan)
     except ReconcileError:
         take_back(target, work, session.engine)
         raise
@@ -193,11 +196,10 @@ def _finish_open_work(target: Target, pipeline: str, session: Session, beside: P
     if stored.value.journal is not None:
         journal = stored.value.journal
         work = OpenJournal(target.registry, stored, session.boundary, session.check)
-        newer = _overtaken(target, stored.value, journal)
-        if newer is not None:
+        why_not = None if _is_begun(journal) else _unwanted(target, stored.value, journal)
+        if why_not is not None:
             session.tell(
-                f"the apply of {pipeline} that {journal.by} opened at {journal.opened_at} does not start: commit "
-                f"{short_commit(newer)}, which is newer than its own commit, was checked since"
+                f"the apply of {pipeline} that {journal.by} opened at {journal.opened_at} does not start: {why_not}"
             )
             take_back(target, work, session.engine)
             return ()
@@ -230,12 +232,20 @@ def close_open_apply(target: Target, pipeline: str, session: Session) -> None:
         take_back(target, OpenJournal(target.registry, stored, own.boundary, own.check), own.engine)
 
 
-def _overtaken(target: Target, head: Head, journal: Journal) -> str | None:
-    """The commit that was looked at while a journal was opened of an older one, and by which nothing was begun: its writer
-    died before it looked again (`_require_still_newest`). What comes of the commit in force, such as a rollback, is not."""
-    begun = any(entry.intent is not None or entry.state is not EntryState.PENDING for entry in journal.entries)
+def _is_begun(journal: Journal) -> bool:
+    return any(entry.intent is not None or entry.state is not EntryState.PENDING for entry in journal.entries)
+
+
+def _unwanted(target: Target, head: Head, journal: Journal) -> str | None:
+    """Why a journal by which nothing was begun is not wanted any more: its writer died before it looked again. Somebody
+    rejected the plan, or a newer commit was looked at. What comes of the commit in force, such as a rollback, is not
+    overtaken."""
+    rejections = decisions_of(target, head.pipeline, journal.plan_digest).open
+    if rejections:
+        return "; ".join(one.words for one in rejections)
     in_force = head.applied is not None and journal.commit == head.applied.commit
-    return None if begun or in_force or not journal.commit else overtaken(target, head.pipeline, journal.commit)
+    newer = None if in_force or not journal.commit else overtaken(target, head.pipeline, journal.commit)
+    return None if newer is None else f"commit {short_commit(newer)}, which is newer than its own commit, was checked since"
 
 
 def _require_still_newest(target: Target, plan: Plan, head: Head | None, found: Desired) -> None:

@@ -1,12 +1,15 @@
 """What people decided about a plan: approvals and rejections of its digest, and which of them count.
 
-- The last act of a person counts. Who rejects takes back the approval that he gave; who approves takes back his rejection.
+- The last act of a person counts. Who rejects takes back the approval that he gave; who approves takes back his rejection. A
+  rejection is his own whose very name it has (`is_same_text`); an approval is taken back by anybody who may be the same.
 - A rejection is open until the person who rejected approves, or somebody overrules it (`reconcile approve
-  --override-rejection`). While one is open, the plan is not applied, whatever else allows it: a lock, a policy, other
-  approvals, its being staged (A585).
+  --override-rejection`; whoever was shown only some overrules those). While one is open, the plan is not applied, whatever
+  else allows it: a lock, a policy, other approvals, its being staged (A585).
 - An approval says which rejections it lifts: those that were there when it was given. So no clock decides what came first,
   and a rejection that comes while somebody approves stays open.
 - Another plan has another digest: a rejection says nothing of it.
+- Whoever opens a journal looks for rejections afterwards, and whoever rejects looks for a journal afterwards (`applying`,
+  `rejecting`). So of the two at least one sees the other.
 """
 
 import json
@@ -14,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.apply.people import names_of
+from reconciler.apply.people import is_same_text, names_of
 from reconciler.base.digest import canonical_json, short
 from reconciler.base.errors import ApprovalRequired, ReconcileError
 from reconciler.base.printing import printable
@@ -23,6 +26,10 @@ from reconciler.plan.model import Plan
 from reconciler.plan.words import summarise
 from reconciler.registry.protocol import History
 from reconciler.state.rejections import Rejection, read_rejections
+
+Overrides = bool | frozenset[str]
+"""Which rejections by others an approval overrules: all that there are (True) or none; or those with these ids, which were
+shown to whoever approves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +52,31 @@ class Decisions:
         return tuple(row for row in self.approvals if not self._is_taken_back(row))
 
     def of(self, by: str) -> tuple[Rejection, ...]:
-        """The rejections of a person."""
-        return tuple(one for one in self.rejections if names_of(one.by) & names_of(by))
+        """The rejections of a person, by the very name that they have."""
+        return tuple(one for one in self.rejections if is_same_text(one.by, by))
 
     def _is_taken_back(self, row: Mapping[str, Any]) -> bool:
-        own = _lifted(one for one in self.approvals if names_of(one["by"]) & names_of(row["by"]))
-        return any(one.id not in own for one in self.of(row["by"]))
+        by = str(row["by"])
+        return any(not self._is_lifted_by(one, by) for one in self.rejections if names_of(one.by) & names_of(by))
+
+    def _is_lifted_by(self, rejection: Rejection, by: str) -> bool:
+        """Whether a rejection was lifted by whoever rejected, or by this person."""
+        told = (row for row in self.approvals if is_same_text(row["by"], rejection.by) or is_same_text(row["by"], by))
+        return rejection.id in _lifted(told)
 
 
 def read_decisions(target: Target, plan: Plan) -> Decisions:
     """What was decided about a plan in its environment."""
-    rows = target.registry.history(History.APPROVALS, plan.pipeline, plan_digest=plan.digest, environment=plan.environment)
-    rejections = read_rejections(target.registry, plan.pipeline, plan.digest)
+    return decisions_of(target, plan.pipeline, plan.digest)
+
+
+def decisions_of(target: Target, pipeline: str, digest: str) -> Decisions:
+    """What was decided in this environment about the plan of a digest."""
+    environment = target.environment.name
+    rows = target.registry.history(History.APPROVALS, pipeline, plan_digest=digest, environment=environment)
     return Decisions(
         tuple(row for row in rows if names_of(row["by"])),
-        tuple(one for one in rejections if one.environment in ("", plan.environment)),
+        tuple(one for one in read_rejections(target.registry, pipeline, digest) if one.environment in ("", environment)),
     )
 
 

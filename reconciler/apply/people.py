@@ -5,7 +5,9 @@
 - The order of a name's words, letter case, punctuation and what nobody sees tell nobody apart: `Lee, Ann` is `ann.lee`.
 - Of an address what stands before the @ is the name. A handle (`@ann`) has nothing there, and names nobody.
 
-Two people of one name are taken for one. That asks for one more approval, and never for one less.
+Two people of one name are taken for one. Where approvals are counted, and authors left out, that asks for one more approval,
+and never for one less. What somebody takes back of his own is another matter: `ann@a.org` and `ann@b.org` may be two, and
+neither takes back what the other said. There only the very same text is the same person (`is_same_text`).
 """
 
 import re
@@ -34,6 +36,11 @@ def names_of(text: str) -> frozenset[str]:
     plain = "".join(sign for sign in unicodedata.normalize("NFKC", text) if is_seen(sign) or sign.isspace())
     parts = [_BRACKETED.sub(" ", plain), *(one or other for one, other in _BRACKETED.findall(plain))]
     return frozenset(name for part in parts if (name := _evened_out(part)))
+
+
+def is_same_text(one: str, other: str) -> bool:
+    """Whether two texts name a person in the same way, but for letter case and blanks."""
+    return " ".join(one.split()).casefold() == " ".join(other.split()).casefold()
 
 
 def require_named(by: str, what: str, who: str) -> None:

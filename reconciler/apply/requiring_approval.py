@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import assert_never
 
 from reconciler.apply.authors import COMMIT_FIRST, authors_of_change, files_of_nobody
-from reconciler.apply.decisions import recorded_approvals, require_unrejected
+from reconciler.apply.decisions import read_decisions, recorded_approvals, require_unrejected
 from reconciler.apply.people import names_of, people_of
 from reconciler.apply.wanted import Desired
 from reconciler.base.declarations import BootstrapPolicy
@@ -39,7 +39,7 @@ from reconciler.plan.model import Hazard, Judgement, Plan
 from reconciler.plan.policy import approvals_demanded, demanding, denied, describe_demand, judge
 from reconciler.plan.words import summarise
 from reconciler.project.manifest.verdicts import POLICY_FILE
-from reconciler.registry.model import Approval, Head
+from reconciler.registry.model import Approval, Head, Staged
 
 
 def require_approval(
@@ -65,13 +65,30 @@ def approval_for(target: Target, plan: Plan, head: Head | None, found: Desired, 
     not what it asked for then. Raises as `require_approval` does."""
     staged, desired = head.staged if head is not None else None, found.snapshot
     if staged is not None and desired is not None and (staged.plan_digest, staged.record) == (plan.digest, desired.record):
-        require_unrejected(target, plan)
+        approval = staged_approval(target, plan, staged, measured, found.files)
         if found.files is not None:
             require_vouched(target, plan, found.files)
         else:
             require_promotable(target, plan, staged.commit)
-        return staged.approval
+        return approval
     return require_approval(target, plan, measured, found.files)
+
+
+def staged_approval(
+    target: Target, plan: Plan, staged: Staged, measured: Sequence[Hazard], files: Mapping[str, str] | None = None
+) -> Approval:
+    """The approval that was given for staging. Where somebody rejected the plan since, he took back what he had approved:
+    then the approvals that are left are counted again. Raises ApprovalRequired (A501, A509, A585)."""
+    require_unrejected(target, plan)
+    decisions, approval = read_decisions(target, plan), staged.approval
+    if not decisions.rejections:
+        return approval
+    if approval.kind == "recorded":
+        if not decisions.counting:
+            raise awaiting(plan, "the approval under which it was staged was taken back")
+        approval = Approval("recorded", decisions.counting[0]["by"], decisions.counting[0]["at"])
+    _require_more(target, plan, (*plan.judgements, *judge(measured, plan.policies.policy, plan.pipeline)), approval, files)
+    return approval
 
 
 def forbid_denied(plan: Plan, judgements: Sequence[Judgement]) -> None:

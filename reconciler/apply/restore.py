@@ -21,6 +21,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from reconciler.apply.decisions import require_unrejected
 from reconciler.apply.giving_approval import give_approval
 from reconciler.apply.restore_plans import (
     Restore,
@@ -126,6 +127,8 @@ def restore_checkpoint(target: Target, pipeline: str, wanted: WantedRestore, ses
             session.tell(output.words)
         with telling_of_failure(target.registry, pipeline, RESTORING, Event.RESTORE_FAILED, session.tell):
             session.boundary(f"restore_intent:{BEFORE}")
+            # Finding out what there is to restore takes a while, in which somebody may have said no.
+            require_unrejected(target, plan)
             stored = write_intent(target, stored if stored else _new_head(target, pipeline), work)
             program = restored.program
             stored, result = carry_out(target, stored, program, session)

@@ -1,11 +1,13 @@
-"""The plans that wait for somebody to decide: rollbacks and restores that somebody asked for, and the plan of the files."""
+"""The plans that wait for somebody to decide: rollbacks and restores that somebody asked for, the promotion of what is
+staged, and the plan of the files."""
 
 from typing import Final
 
 from reconciler.apply.planning import plan_pipeline
+from reconciler.apply.promoting import plan_promotion
 from reconciler.apply.restore_plans import proposed_restore
 from reconciler.apply.rolling_back import plan_rollback, proposed
-from reconciler.base.errors import ReconcileError
+from reconciler.base.errors import NotFound, ReconcileError
 from reconciler.environment.target import Target
 from reconciler.plan.model import Plan
 
@@ -15,14 +17,16 @@ _LEAST_DIGITS: Final = 12
 def find_waiting(target: Target, pipeline: str, digest: str) -> Plan:
     """The plan that waits under a digest: whole, or its first 12 digits or more. Raises ReconcileError (A504)."""
     wanted = digest.removeprefix("sha256:")
-    # The files may be broken while a rollback or a restore waits.
+    # The files may be broken, or say something else by now, while a rollback, a restore or a promotion waits.
     plan = None
     if len(wanted) >= _LEAST_DIGITS:
         rollback = proposed(target, pipeline, wanted)
         plan = plan_rollback(target, rollback).plan if rollback is not None else proposed_restore(target, pipeline, wanted)
+    if plan is None and len(wanted) >= _LEAST_DIGITS:
+        plan = _promotion(target, pipeline, wanted)
     if plan is None:
         plan = plan_pipeline(target, pipeline)
-    if len(wanted) < _LEAST_DIGITS or not plan.digest.removeprefix("sha256:").startswith(wanted):
+    if len(wanted) < _LEAST_DIGITS or not _begins(plan, wanted):
         raise ReconcileError(
             "A504",
             f"no pending plan of {pipeline} has digest {digest}; the plan of its files has digest {plan.digest}",
@@ -30,3 +34,20 @@ def find_waiting(target: Target, pipeline: str, digest: str) -> Plan:
             "--approve to its command, or give the digest of the pending plan that its command shows",
         )
     return plan
+
+
+def _promotion(target: Target, pipeline: str, wanted: str) -> Plan | None:
+    """The plan that makes active what is staged, where its digest begins so."""
+    stored = target.registry.head(pipeline)
+    if stored is None or stored.value.staged is None:
+        return None
+    try:
+        plan = plan_promotion(target, pipeline, stored.value.staged).plan
+    except NotFound:
+        # Somebody promoted or dropped it this moment.
+        return None
+    return plan if _begins(plan, wanted) else None
+
+
+def _begins(plan: Plan, wanted: str) -> bool:
+    return plan.digest.removeprefix("sha256:").startswith(wanted)

@@ -26,6 +26,9 @@ def command(pipeline: str, digest: str, repo: str, environment: str | None, by: 
     Example: reconcile reject student_grades 3f9c2d1e8a77 --reason "not before Friday"
     """
     target = target_of(repo, environment)
-    plan = reject_plan(target, pipeline, digest, getpass.getuser() if by is None else by, reason)
+    made = reject_plan(target, pipeline, digest, getpass.getuser() if by is None else by, reason)
+    plan = made.plan
     say(f"rejected plan {short(plan.digest)} of {pipeline} in {plan.environment}: {summarise(plan)}")
+    for note in made.notes:
+        say(f"note: {note}")
     return 0

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 
+NOTHING_DAMAGED: Final = "nothing is known to be damaged"
+"""How the hint begins of what may be read in a moment."""
 _FILE: Final = re.compile(r"\Afile:(/*)", re.IGNORECASE)
 _OF_A_BACKTRACE: Final = re.compile(r"\s*\d+: ")
 _DECORATION: Final = re.compile("\x1b\\[[0-9;]*m|↳")
@@ -106,7 +108,7 @@ def store_hint(location: str, error: BaseException) -> str | None:
     store = "/".join(location.split("/")[:3])
     named = " (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, …)" if is_on_s3(location) else ""
     return (
-        f"nothing is known to be damaged: make sure that {store} exists and can be reached from here, and that the "
+        f"{NOTHING_DAMAGED}: make sure that {store} exists and can be reached from here, and that the "
         f"credentials in the environment{named} may list and read it"
     )
 

@@ -25,9 +25,17 @@ def matching_rules(policy: Policy | None, pipeline: str) -> tuple[Rule, ...]:
 def may_stop(policy: Policy | None, pipeline: str, hazard: str) -> bool:
     """Whether a hazard of this code, if there were one, would stop an apply that nobody approved further. It is asked
     before something is measured that nobody would act upon."""
+    return _verdict_of(policy, pipeline, hazard) in (Verdict.APPROVE, Verdict.DENY)
+
+
+def may_ask_for_others(policy: Policy | None, pipeline: str, hazard: str) -> bool:
+    """Whether a hazard of this code, if there were one, would ask for approvals of others."""
+    return _verdict_of(policy, pipeline, hazard) is Verdict.APPROVE
+
+
+def _verdict_of(policy: Policy | None, pipeline: str, hazard: str) -> Verdict:
     rules = (*matching_rules(policy, pipeline), *BUILT_IN)
-    deciding = next(rule for rule in rules if rule.decides(hazard))
-    return deciding.verdict in (Verdict.APPROVE, Verdict.DENY)
+    return next(rule for rule in rules if rule.decides(hazard)).verdict
 
 
 def policy_content(policy: Policy, pipeline: str) -> JsonObject:

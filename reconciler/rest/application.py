@@ -12,7 +12,7 @@ from reconciler.base.version import __version__
 from reconciler.rest.access import Callers
 from reconciler.rest.console import pages as console
 from reconciler.rest.door import Door, sent
-from reconciler.rest.errors import Refused, Told, told_of
+from reconciler.rest.errors import Refused, Told, told_of, told_of_any
 from reconciler.rest.pages import data, figures, general, operation, pipelines
 from reconciler.rest.shared import Service
 
@@ -75,5 +75,4 @@ def _unknown(request: Request, error: Exception) -> Response:
 
 
 def _unexpected(request: Request, error: Exception) -> Response:
-    words = (str(error).splitlines() or [""])[0]
-    return sent(Told(500, "U890", f"U890: unexpected error: {type(error).__name__}: {words}"))
+    return sent(told_of_any(error))

@@ -84,7 +84,7 @@ class Follower:
         found = changes(self._emission(before, after))
         if found is None:
             raise Refused(500, "TooManyChanges", _TOO_MANY.format(self._name))
-        lines = [*_rows(found)]
+        lines = [*lines_of(found)]
         for begin in range(0, len(lines), _ROWS):
             part = ",".join(lines[begin : begin + _ROWS])
             yield self._chunk(f',"json_data":[{part}]', snapshot=snapshot)
@@ -133,7 +133,7 @@ async def _followed(follower: Follower, first: list[bytes]) -> AsyncIterator[byt
         await asyncio.sleep(_POLL_SECONDS)
 
 
-def _rows(found: Changes) -> Iterator[str]:
+def lines_of(found: Changes) -> Iterator[str]:
     """The rows that went, then those that came, both in their order."""
     names = list(found.coming.column_names)
     going = [row for row, copies in zip(_values(found.going), found.copies, strict=True) for _ in range(copies)]
@@ -151,18 +151,23 @@ def _in_order(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 
 def _values(table: Any) -> Iterator[tuple[Any, ...]]:
-    columns = [column.to_pylist(maps_as_pydicts="lossy") for column in table.columns]
-    return zip(*(map(_as_sent, column) for column in columns), strict=True)
+    columns = [[_as_sent(value, column.type) for value in column.to_pylist()] for column in table.columns]
+    return zip(*columns, strict=True)
 
 
-def _as_sent(value: Any) -> Any:
-    """A value as the client knows it: bytes are numbers."""
+def _as_sent(value: Any, kind: Any) -> Any:
+    """A value of an Arrow type as the client knows it: bytes are numbers. A MAP is an object, unless its keys are of many
+    values: then it is an array of pairs."""
     match value:
         case bytes():
             return [*value]
+        case list() if hasattr(kind, "key_type"):
+            pairs = [(key, _as_sent(one, kind.item_type)) for key, one in value]
+            if kind.key_type.num_fields:
+                return [[_as_sent(key, kind.key_type), one] for key, one in pairs]
+            return dict(pairs)
         case list():
-            return [*map(_as_sent, value)]
+            return [_as_sent(one, kind.value_type) for one in value]
         case dict():
-            return {key: _as_sent(one) for key, one in value.items()}
-        case _:
-            return value
+            return {name: _as_sent(one, kind.field(name).type) for name, one in value.items()}
+    return value

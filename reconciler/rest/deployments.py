@@ -7,7 +7,7 @@
   (`work.WORK`). That is begun only when apply would not refuse the plan; else the pipeline awaits approval, of that plan and
   no other, and nothing is touched.
 - Who starts with `allow` agrees to the plan of that moment, as if he approved it. Of files that are git's he can't: their
-  policy decides.
+  policy decides. Nor does he take back a rejection, be it his own: such a plan awaits approval.
 - When the process ends by itself with an error, the wish becomes to be stopped, and the error stays until it is dismissed.
 - One pipeline's wishes are changed one after the other.
 """
@@ -17,6 +17,7 @@ import time
 import uuid
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -24,15 +25,17 @@ from typing import Any, Final
 from reconciler.apply.giving_approval import give_approval
 from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.base.digest import JsonObject
-from reconciler.base.errors import PlanRejected, ReconcileError, RegistryError
+from reconciler.base.errors import PlanRejected, ReconcileError
 from reconciler.base.moments import this_moment
+from reconciler.environment.source import pipeline_names
 from reconciler.environment.target import Target
 from reconciler.plan.model import Plan
 from reconciler.registry.changing import change_document
 from reconciler.registry.model import Deployment
 from reconciler.rest.descriptions import read_description, remove_requests
-from reconciler.rest.errors import Refused, Told, told_of
+from reconciler.rest.errors import Refused, Told, may_pass, told_of, told_of_any
 from reconciler.rest.pipeline_processes import PipelineProcesses
+from reconciler.rest.same_starts import PAUSED, RUNNING, STOPPED, require_same_start
 from reconciler.rest.shown_diff import list_changed, shown_diff
 from reconciler.server.asking import Working
 from reconciler.server.places import Place
@@ -43,9 +46,6 @@ from reconciler.state.lifecycle import State
 from reconciler.state.stopping import live_run, stop_run
 from reconciler.workspace.pipelines import known_pipelines
 
-STOPPED: Final = "stopped"
-RUNNING: Final = "running"
-PAUSED: Final = "paused"
 _POLL_SECONDS: Final = 0.05
 _LONGEST_POLL_SECONDS: Final = 1.0
 
@@ -124,7 +124,7 @@ class Deployments:
         with self.lock(pipeline):
             wish = self.wish(pipeline)
             if wish.desired != STOPPED and (self.is_worked_on(pipeline) or wish.awaits):
-                _require_same_start(pipeline, wish, initial, policy)
+                require_same_start(pipeline, wish, initial, policy)
                 return
             if not self._is_left_alone(pipeline, wish):
                 self.require_stopped(pipeline, "a start", "IllegalPipelineAction")
@@ -220,12 +220,18 @@ class Deployments:
 
     def take_up(self) -> None:
         """Go on with what was wished before this service was started."""
-        for pipeline in known_pipelines(self._target):
+        for pipeline in self._known():
             with self.lock(pipeline):
-                wish = self.wish(pipeline)
-                if wish.desired != STOPPED and not wish.awaits and not self.is_worked_on(pipeline):
+                if self.is_worked_on(pipeline):
+                    continue
+                try:
+                    wish = self.wish(pipeline)
+                except (ReconcileError, OSError):
+                    # It is looked at again, by itself.
+                    wish = None
+                if wish is None or (wish.desired != STOPPED and not wish.awaits):
                     self._left.add(pipeline)
-                    self._in_background(self._take_up, pipeline, wish.incarnation)
+                    self._in_background(self._take_up, pipeline, None if wish is None else wish.incarnation)
 
     def end(self) -> None:
         """End what runs, and wait for it; what is wished stays."""
@@ -235,15 +241,26 @@ class Deployments:
         while self._workers or self._clearing:
             time.sleep(_POLL_SECONDS)
 
-    def _take_up(self, pipeline: str, incarnation: str) -> None:
+    def _known(self) -> tuple[str, ...]:
+        """All pipelines, when the registry can be reached; those that have files, where it is damaged."""
+        while True:
+            try:
+                return known_pipelines(self._target)
+            except (ReconcileError, OSError) as error:
+                if not may_pass(error):
+                    return pipeline_names(self._target.root)
+            time.sleep(_LONGEST_POLL_SECONDS)
+
+    def _take_up(self, pipeline: str, incarnation: str | None) -> None:
         """Go on with one pipeline, when what the service before left running has ended."""
         wait = _POLL_SECONDS
         while not self._has_taken_up(pipeline, incarnation):
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_POLL_SECONDS)
 
-    def _has_taken_up(self, pipeline: str, incarnation: str) -> bool:
-        """Take a pipeline up if nobody runs it any more. Whether there is nothing left to do."""
+    def _has_taken_up(self, pipeline: str, incarnation: str | None) -> bool:
+        """Take a pipeline up if nobody runs it any more. Whether there is nothing left to do. `incarnation`: the start that
+        is gone on with; None: any."""
         with self.lock(pipeline):
             if pipeline not in self._left or self._is_ending:
                 return True
@@ -251,13 +268,14 @@ class Deployments:
                 if live_run(self._target.registry, pipeline) is not None:
                     return False
                 wish = self.wish(pipeline)
-                if wish.desired != STOPPED and wish.incarnation == incarnation:
+                if wish.desired != STOPPED and not wish.awaits and incarnation in (None, wish.incarnation):
                     self._go_on(pipeline, wish, self._pending(pipeline))
-            except RegistryError:
-                # It may be reached in a moment.
-                return False
-            except (Refused, ReconcileError) as error:
-                self._give_up(pipeline, error.told if isinstance(error, Refused) else told_of(error))
+            except Exception as error:
+                if may_pass(error):
+                    return False
+                # Where the wish itself is damaged, whoever looks at the pipeline is told that.
+                with suppress(ReconcileError, OSError):
+                    self._give_up(pipeline, told_of_any(error))
             self._left.discard(pipeline)
             return True
 
@@ -273,6 +291,9 @@ class Deployments:
         """What waits to be applied, with the consent that the start itself is."""
         pending = self._pending(pipeline)
         if pending is None or pending.refusal is None or isinstance(pending.refusal, PlanRejected):
+            return pending
+        if pending.rejections:
+            # Who said no takes that back by an approval of this plan, not by a start.
             return pending
         if wish.policy == "allow" and read_description(self._target, pipeline) is not None:
             give_approval(self._target, pending.plan, wish.by, "started with bootstrap_policy=allow")
@@ -297,7 +318,6 @@ class Deployments:
         if not is_applied:
             # What stands there was for tables that are no more.
             remove_requests(self._target, pipeline)
-        if not is_applied or not wish.life:
             wish = replace(wish, life=str(uuid.uuid4()))
         (pause if wish.desired == PAUSED else resume)(self._target.registry, pipeline, wish.by)
         self._change(pipeline, lambda now: replace(wish, awaits="", error=None))
@@ -368,17 +388,3 @@ def _stopped(wish: Deployment, by: str) -> Deployment:
     if wish.desired == STOPPED and not wish.awaits:
         return wish
     return replace(wish, desired=STOPPED, awaits="", since=this_moment(), by=by)
-
-
-def _require_same_start(pipeline: str, wish: Deployment, initial: str, policy: str) -> None:
-    """Whether a pipeline that is started may be started so once more, which changes nothing. Raises Refused."""
-    if policy != wish.policy:
-        message = f"pipeline {pipeline} was started with bootstrap_policy={wish.policy}: stop it, to start it with {policy}"
-        raise Refused(400, "BootstrapPolicyImmutableUnlessStopped", message)
-    if initial != (wish.initial or wish.desired):
-        message = f"pipeline {pipeline} was started as {wish.initial or wish.desired}: pause or resume it"
-        raise Refused(400, "InitialImmutableUnlessStopped", message)
-    if initial != wish.desired:
-        # It was paused or resumed since: whoever starts it would wait in vain.
-        how = "paused: resume it" if wish.desired == PAUSED else "running: pause it"
-        raise Refused(400, "IllegalPipelineAction", f"pipeline {pipeline} is {how}")

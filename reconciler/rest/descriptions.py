@@ -17,7 +17,8 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -190,6 +191,15 @@ def folder_of_requests(target: Target, pipeline: str, table: str = "") -> Path:
 def remove_requests(target: Target, pipeline: str) -> None:
     """Remove the rows that came for a pipeline, be they read or not, and what is known of those that were refused."""
     shutil.rmtree(folder_of_requests(target, pipeline), ignore_errors=True)
+
+
+def remove_requests_of_others(target: Target, pipeline: str, tables: Collection[str]) -> None:
+    """Remove the rows that came for tables other than these, which are no more. A table that has the name of one of them
+    later is another one."""
+    with suppress(FileNotFoundError):
+        for folder in folder_of_requests(target, pipeline).iterdir():
+            if folder.is_dir() and folder.name not in tables:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _write_files(target: Target, description: Description) -> None:

@@ -6,10 +6,12 @@ from typing import Any, Final
 
 from reconciler.base.diagnostics import render_diagnostic
 from reconciler.base.digest import JsonObject
-from reconciler.base.errors import LeaseHeld, ManifestInvalid, NotFound, ReconcileError
+from reconciler.base.errors import LeaseHeld, ManifestInvalid, NotFound, ReconcileError, RegistryError
+from reconciler.delta.opening import NOTHING_DAMAGED
 
 UNKNOWN_PIPELINE: Final = "UnknownPipelineName"
 """The client looks at this code: to it, a pipeline is not there."""
+_PASSES: Final = frozenset({"G603", "G604"})
 _NO_PIPELINE: Final = "U812"
 COME_AGAIN_SECONDS: Final = "5"
 """The client comes again three times: that is as long as with the waits that it chooses by itself."""
@@ -61,3 +63,21 @@ def told_of(error: ReconcileError) -> Told:
         case NotFound():
             return Told(404, error.code, message, details)
     return Told(400, error.code, message + (f" ({error.hint})" if error.hint else ""), details)
+
+
+def told_of_any(error: Exception) -> Told:
+    """Whatever was raised."""
+    match error:
+        case Refused(told=told):
+            return told
+        case ReconcileError():
+            return told_of(error)
+    words = (str(error).splitlines() or [""])[0]
+    return Told(500, "U890", f"U890: unexpected error: {type(error).__name__}: {words}")
+
+
+def may_pass(error: Exception) -> bool:
+    """Whether an error may be gone in a moment: the registry was out of reach, or somebody else wrote meanwhile."""
+    if not isinstance(error, RegistryError):
+        return False
+    return error.code in _PASSES or (error.hint or "").startswith(NOTHING_DAMAGED)

@@ -65,7 +65,7 @@ def _require_key(table: Table, values: Mapping[str, Any], keys: Collection[str])
 
 def with_plain_bytes(table: Table, row: Mapping[str, Any]) -> Mapping[str, Any]:
     """The row with what stands for bytes in the form that `http_input` surely knows (docs/formats.md): no empty array, and
-    no text that looks like one."""
+    no text that may look like one."""
     binary = {fold(column.name) for column in table.columns if column.type.upper() == "BINARY"}
     return {name: _plain_bytes(value) if fold(name) in binary else value for name, value in row.items()} if binary else row
 
@@ -74,7 +74,7 @@ def _plain_bytes(value: Any) -> Any:
     match value:
         case []:
             return ""
-        case "[]":
+        case str() if value.startswith("["):
             return [*value.encode()]
         case _:
             return value

@@ -16,10 +16,11 @@ from reconciler.environment.target import Target
 from reconciler.registry.model import Deployment
 from reconciler.rest.compilation import Compiled, Compiler, program_info
 from reconciler.rest.configuration import whole_program, whole_runtime
-from reconciler.rest.deployments import PAUSED, RUNNING, STOPPED, Deployments
+from reconciler.rest.deployments import Deployments
 from reconciler.rest.descriptions import Description, folder_of_requests, read_description
 from reconciler.rest.errors import no_such_pipeline
 from reconciler.rest.refused_rows import read_refused
+from reconciler.rest.same_starts import PAUSED, RUNNING, STOPPED
 from reconciler.service.states import Standing, read_standing
 from reconciler.state.checkpoints import Checkpoint, list_checkpoints
 from reconciler.workspace.pipelines import known_pipelines

@@ -4,7 +4,7 @@ statements take turns (`turns.Gate`)."""
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, Any, Final
 
 from reconciler.base.digest import JsonObject
@@ -18,10 +18,14 @@ _CHUNK: Final = 1 << 16
 _TAKE_TURNS: Final = ("query", "rows")
 
 
+class MustWait(Exception):
+    """Who had his turn may not work now. He has left his place, and nothing was begun."""
+
+
 def answer_of(service: Service, pipeline: str, what: str, **asked: Any) -> bytes:
     """All that a process answers. Raises Refused where it fails, or too many are asked for."""
     with tempfile.TemporaryFile() as told:
-        answering = _begun(service, pipeline, what, asked, told.fileno())
+        answering = _begun(service, pipeline, what, asked, told.fileno(), None)
         found = bytearray()
         try:
             while chunk := answering.read():
@@ -32,11 +36,13 @@ def answer_of(service: Service, pipeline: str, what: str, **asked: Any) -> bytes
     return bytes(found)
 
 
-def answer_in_parts(service: Service, pipeline: str, what: str, **asked: Any) -> Iterator[bytes]:
+def answer_in_parts(
+    service: Service, pipeline: str, what: str, may_work: Callable[[], bool] | None = None, **asked: Any
+) -> Iterator[bytes]:
     """What a process answers, as it comes. Raises Refused where it fails before it says anything, also where nobody asks for
-    a part; and where too many are asked for."""
+    a part; and where too many are asked for. `may_work` is asked when its turn has come: else MustWait is raised."""
     with tempfile.TemporaryFile() as told:
-        answering = _begun(service, pipeline, what, asked, told.fileno())
+        answering = _begun(service, pipeline, what, asked, told.fileno(), may_work)
         try:
             first = answering.read()
             if not first:
@@ -103,13 +109,17 @@ class _Parts(Iterator[bytes]):
         self._answering.close()
 
 
-def _begun(service: Service, pipeline: str, what: str, asked: JsonObject, told: int) -> _Answering:
+def _begun(
+    service: Service, pipeline: str, what: str, asked: JsonObject, told: int, may_work: Callable[[], bool] | None
+) -> _Answering:
     """A process that was begun, when its turn had come."""
     target = service.target
     whole = {"root": str(target.root), "environment": target.environment.name, "pipeline": pipeline, **asked}
     changes = what == "query" and is_change(asked["sql"])
     admitted = service.gate.enter(pipeline if changes else "") if what in _TAKE_TURNS else None
     try:
+        if may_work is not None and not may_work():
+            raise MustWait
         reading, writing = os.pipe()
         try:
             working = ask(service.place, target.root, [WORK, what, json.dumps(whole)], writing, told)

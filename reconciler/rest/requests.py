@@ -36,7 +36,6 @@ from reconciler.rest.fitting import Kind, require_fits, row_of, shown, with_plai
 from reconciler.rest.refused_rows import tell_refused
 from reconciler.rest.shared import Service
 from reconciler.state.controls import read_controls
-from reconciler.state.stopping import live_run
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TIMES: Final = ("TIMESTAMP", "TIMESTAMP_NTZ")
@@ -45,6 +44,7 @@ _READ_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.05
 _NEXT: Final = re.compile(r"\s*\S")
 _TOLD: Final = 20
+_KINDS: Final[tuple[Kind, ...]] = ("insert", "delete", "update")
 _MOST_DIGITS: Final = 400
 """No type holds a number with more. Written out, one such as 1e999999999 has a gigabyte."""
 _Reader: TypeAlias = Callable[[], list[str]]
@@ -65,7 +65,7 @@ class Ingress:
 
 def store_rows(service: Service, pipeline: str, program: Program, name: str, body: bytes, how: Ingress) -> tuple[str, int]:
     """Take the rows of a request: the table's key, and the number of its file. Raises Refused."""
-    table = _table(pipeline, program, name)
+    table = table_that_takes_rows(pipeline, program, name)
     key = fold(table.name)
     folder = folder_of_requests(service.target, pipeline, key)
     lines, errors = _lines(table, body, how)
@@ -78,12 +78,13 @@ def store_rows(service: Service, pipeline: str, program: Program, name: str, bod
     return key, number
 
 
-def store_lines(service: Service, pipeline: str, program: Program, name: str, content: bytes) -> None:
-    """Take rows that are lines of a request already. Raises Refused."""
-    _stored(service, pipeline, _table(pipeline, program, name), content)
+def store_lines(service: Service, pipeline: str, table: Table, content: bytes) -> None:
+    """Take rows that are lines of a request already."""
+    _stored(service, pipeline, table, content)
 
 
-def _table(pipeline: str, program: Program, name: str) -> Table:
+def table_that_takes_rows(pipeline: str, program: Program, name: str) -> Table:
+    """The table of that name. Raises Refused."""
     table = program.tables.get(key_in(program, name) or "")
     if table is None:
         raise Refused(404, "UnknownInputStream", f"pipeline {pipeline} has no table {name!r}")
@@ -150,12 +151,6 @@ def _next(target: Target, pipeline: str, table: str) -> int:
 def position_of(head: Head, table: str) -> int:
     """The number of the first request of a table that no published step has read."""
     return int(head.positions.get(f"{table}.{HTTP_CONNECTOR}", {}).get("next", 1))
-
-
-def is_held(service: Service, pipeline: str) -> bool:
-    """Whether a live run of the pipeline is paused: what changes its rows waits."""
-    registry = service.target.registry
-    return read_controls(registry, pipeline).paused and live_run(registry, pipeline) is not None
 
 
 def require_takes_rows(service: Service, pipeline: str, *, force: bool) -> None:
@@ -262,12 +257,10 @@ def _of_record(
     match update_format, read():
         case "raw", row:
             return [line("insert", row)]
-        case "insert_delete", {"insert": row}:
-            return [line("insert", row)]
-        case "insert_delete", {"delete": row}:
-            return [line("delete", row)]
-        case "insert_delete", {"update": row}:
-            return [line("update", row)]
+        case "insert_delete", Mapping() as record if said := [kind for kind in _KINDS if record.get(kind) is not None]:
+            if len(said) > 1:
+                raise ValueError(f"a record is one change, and this says {' and '.join(said)}: {shown(record)}")
+            return [line(said[0], record[said[0]])]
         case "debezium", {"payload": Mapping() as change} | ({"op": _} as change):
             parts: tuple[tuple[str, Kind], ...] = (("before", "delete"), ("after", "insert"))
             return [line(kind, change[part]) for part, kind in parts if change.get(part) is not None]

@@ -72,14 +72,21 @@ def begin(target: Target, pipeline: str, program: Program) -> int:
 def commit(target: Target, pipeline: str) -> int:
     """Have what came since the begin read in one step; the transaction's id. Raises Refused where none is open, and
     LeaseHeld."""
-    if transaction_now(target, pipeline).phase is not Phase.OPEN:
-        raise Refused(400, "NoTransactionInProgress", f"pipeline {pipeline} has no transaction that is open")
+    wanted = transaction_now(target, pipeline)
+    if wanted.phase is not Phase.OPEN:
+        raise _none_open(pipeline)
     with hold_lease(target.registry, pipeline, this_process("connector")):
+        # That may have taken long.
         found = read_transaction(_above(target, pipeline))
-        assert found is not None
+        if found is None or not found.is_open or (found.id, found.began_at) != (wanted.id, wanted.began_at):
+            raise _none_open(pipeline)
         whole = {table: (first, _first_free(target, pipeline, table)) for table, first in found.held.items()}
         write_transaction(_above(target, pipeline), RequestTransaction(found.id, found.began_at, {}, whole))
     return found.id
+
+
+def _none_open(pipeline: str) -> Refused:
+    return Refused(400, "NoTransactionInProgress", f"pipeline {pipeline} has no transaction that is open")
 
 
 def _above(target: Target, pipeline: str) -> Path:

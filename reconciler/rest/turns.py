@@ -7,15 +7,17 @@ a machine that does everything at once.
 - Requests (`Gate`). Queries and statements each have a process. So many queries work at once, and of each pipeline one
   statement, in the order in which they came: a statement may wait long for the run of its pipeline, and holds up no query.
   A request makes room when the first of its answer is there, since the rest needs no Spark. Of all that wait, work or
-  are being read there are so many; who comes then is told to come again (503, `Busy`).
+  are being read there are so many, and of statements on one pipeline, with those that wait for it to be resumed, fewer:
+  so they take no query its place. Who comes then is told to come again (503, `Busy`).
 """
 
 import fcntl
 import os
 import threading
 import time
-from collections import defaultdict, deque
-from collections.abc import Callable
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -24,6 +26,7 @@ from reconciler.rest.errors import Refused
 
 _AT_ONCE: Final = max(2, os.cpu_count() or 1)
 _MOST_REQUESTS: Final = 100
+_MOST_STATEMENTS: Final = 20
 _QUERIES: Final = ""
 _POLL_SECONDS: Final = 0.1
 _LONGEST_TURN_SECONDS: Final = 30.0
@@ -72,23 +75,47 @@ class _Line:
     """Those who work, by number, and those who wait for them."""
 
     working: int = 0
-    waiting: deque[threading.Event] = field(default_factory=deque)
+    waiting: deque[threading.Lock] = field(default_factory=deque)
 
 
 class Gate:
-    """See the module: `at_once` queries work, and `most` requests are inside."""
+    """See the module: `at_once` queries work, `most` requests are inside, and so many statements on a pipeline.
 
-    def __init__(self, at_once: int = 2 * _AT_ONCE, most: int = _MOST_REQUESTS) -> None:
-        self._at_once, self._most = at_once, most
+    An answer that nobody reads on is let go by the garbage collector, in whichever thread it comes up, be it one that
+    holds the lock. So who gives a place back waits for nothing: he writes that down, and whoever has the lock sees to it."""
+
+    def __init__(
+        self, at_once: int = 2 * _AT_ONCE, most: int = _MOST_REQUESTS, most_statements: int = _MOST_STATEMENTS
+    ) -> None:
+        self._at_once, self._most, self._most_statements = at_once, most, most_statements
         self._lock = threading.Lock()
         self._lines: defaultdict[str, _Line] = defaultdict(_Line)
         self._inside = 0
+        self._statements: Counter[str] = Counter()
+        self._given_back: deque[str | None] = deque()
+
+    @contextmanager
+    def statement(self, pipeline: str) -> Iterator[None]:
+        """Be one of the statements on a pipeline, whatever this one waits for. Raises Refused where they are too many."""
+        with self._alone():
+            if self._statements[pipeline] >= self._most_statements:
+                message = f"{self._most_statements} statements on pipeline {pipeline} wait or work: come again in a moment"
+                raise Refused(503, "Busy", message)
+            self._statements[pipeline] += 1
+        try:
+            yield
+        finally:
+            with self._alone():
+                self._statements[pipeline] -= 1
+                if not self._statements[pipeline]:
+                    del self._statements[pipeline]
 
     def enter(self, changes: str = _QUERIES) -> "Admitted":
         """Come in with a query, or with a statement that changes this pipeline, and wait for a place to work. Raises Refused
         where too many are inside."""
-        turn = threading.Event()
-        with self._lock:
+        turn = threading.Lock()
+        turn.acquire()
+        with self._alone():
             if self._inside >= self._most:
                 message = f"{self._most} queries and statements are being answered: come again in a moment"
                 raise Refused(503, "Busy", message)
@@ -96,27 +123,52 @@ class Gate:
             line = self._lines[changes]
             if line.working < (1 if changes else self._at_once):
                 line.working += 1
-                turn.set()
+                turn.release()
             else:
                 line.waiting.append(turn)
-        turn.wait()
+        turn.acquire()
         return Admitted(self, changes)
 
     def free(self, changes: str) -> None:
         """Let the next one of a line work."""
-        with self._lock:
-            line = self._lines[changes]
-            if line.waiting:
-                line.waiting.popleft().set()
-                return
-            line.working -= 1
-            if not line.working:
-                del self._lines[changes]
+        self._given_back.append(changes)
+        self._see_to_what_is_given_back()
 
     def leave(self) -> None:
         """Make room for one who comes."""
-        with self._lock:
-            self._inside -= 1
+        self._given_back.append(None)
+        self._see_to_what_is_given_back()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        try:
+            with self._lock:
+                self._take_back()
+                yield
+        finally:
+            self._see_to_what_is_given_back()
+
+    def _see_to_what_is_given_back(self) -> None:
+        # Who finds the lock taken leaves it to its holder, who looks again when he has let go.
+        while self._given_back and self._lock.acquire(blocking=False):
+            try:
+                self._take_back()
+            finally:
+                self._lock.release()
+
+    def _take_back(self) -> None:
+        while self._given_back:
+            changes = self._given_back.popleft()
+            if changes is None:
+                self._inside -= 1
+                continue
+            line = self._lines[changes]
+            if line.waiting:
+                line.waiting.popleft().release()
+                continue
+            line.working -= 1
+            if not line.working:
+                del self._lines[changes]
 
 
 class Admitted:

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -24,13 +24,16 @@ from reconciler.engine.stored import ColumnType
 from reconciler.environment.observer import SILENT, Observer
 from reconciler.environment.progress import Progress
 from reconciler.plan.words import summarise
-from reconciler.rest.answers import json_text, write_answer
-from reconciler.rest.descriptions import remove_requests
-from reconciler.rest.errors import Refused, Told, told_of
+from reconciler.rest.answers import write_answer
+from reconciler.rest.descriptions import HTTP_CONNECTOR, remove_requests, remove_requests_of_others
+from reconciler.rest.errors import Refused, Told, told_of_any
+from reconciler.rest.fitting import Kind
+from reconciler.rest.statement_rows import Aim, line_of
 from reconciler.rest.turns import wait_for_turn
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
 from reconciler.sql.lexer import Dialect, tokens_of
+from reconciler.state.applied import read_applied
 from reconciler.state.controls import forget
 from reconciler.state.stopping import end_this_process
 
@@ -47,15 +50,10 @@ def carry_out(arguments: list[str], engine: Engine | None = None, boundary: Boun
     try:
         with _open(asked, engine, boundary or boundary_from_environment(os.environ)) as project:
             _WORK[name](project.pipeline(asked["pipeline"]), asked)
-    except Refused as refused:
-        return _fail(refused.told)
-    except ReconcileError as error:
-        return _fail(told_of(error))
     except Exception as error:
-        if os.environ.get("RECONCILE_TRACEBACK"):
+        if os.environ.get("RECONCILE_TRACEBACK") and not isinstance(error, Refused | ReconcileError):
             raise
-        words = (str(error).splitlines() or [""])[0]
-        return _fail(Told(500, "U890", f"U890: unexpected error: {type(error).__name__}: {words}"))
+        return _fail(told_of_any(error))
     return 0
 
 
@@ -87,7 +85,7 @@ def _open(asked: Asked, engine: Engine | None, boundary: Boundary) -> Project:
         done = f": done ({progress.detail})" if progress.detail else ": done"
         tell(f"{progress.number}/{progress.total} {progress.step}{done if progress.done else ''}")
 
-    observer = Observer(report, tell, boundary) if asked.get("tells") else SILENT
+    observer = Observer(report, tell, boundary) if asked.get("tells") else replace(SILENT, boundary=boundary)
     return Project.open(asked["root"], asked["environment"], engine, observer)
 
 
@@ -103,9 +101,20 @@ def _deploy(pipeline: Pipeline, asked: Asked) -> None:
     turn = wait_for_turn(Path(asked["turns"]), lambda: is_to_end)
     if turn is None:
         return
+    # Also before: who applied last may have been a command, or killed.
+    _remove_requests_of_dropped(pipeline)
     pipeline.apply()
+    _remove_requests_of_dropped(pipeline)
     if not is_to_end:
         pipeline.run(interval_seconds=_INTERVAL_SECONDS, stop=lambda: is_to_end, abandon=_abandon, warmed=turn.end)
+
+
+def _remove_requests_of_dropped(pipeline: Pipeline) -> None:
+    snapshot = read_applied(pipeline.target, pipeline.name).snapshot
+    if snapshot is not None:
+        connectors = snapshot.program.connectors.values()
+        tables = {fold(one.relation) for one in connectors if one.name == HTTP_CONNECTOR}
+        remove_requests_of_others(pipeline.target, pipeline.name, tables)
 
 
 def _abandon(why: str) -> NoReturn:
@@ -126,6 +135,7 @@ def _query(pipeline: Pipeline, asked: Asked) -> None:
 def _rows(pipeline: Pipeline, asked: Asked) -> None:
     """The rows that an INSERT or DELETE would bring or take, as lines of a request."""
     statement = read_statement(asked["sql"])
+    kind: Kind
     match statement:
         case Insert(columns=columns, query=query):
             named = f" AS rows_of_it ({', '.join(map(_quoted, columns))})" if columns else ""
@@ -140,8 +150,9 @@ def _rows(pipeline: Pipeline, asked: Asked) -> None:
     if len(found.columns) != len(names):
         message = f"the INSERT into {statement.table} has {len(found.columns)} values in a row, for {len(names)} columns"
         raise Refused(400, "X722", message)
-    for row in found.rows:
-        sys.stdout.write(json_text({kind: dict(zip(names, row, strict=True))}) + "\n")
+    aim = Aim(**asked["aim"])
+    # All of it, or nothing.
+    sys.stdout.write("".join(f"{line_of(kind, names, row, aim)}\n" for row in found.rows))
     sys.stdout.flush()
 
 
@@ -164,7 +175,7 @@ def _rollback(pipeline: Pipeline, asked: Asked) -> None:
     change = pipeline.rolling_back(rollback, only=digest)
     is_asked_for = change.plan.needs_approval or change.plan.extra_approvals or change.rejections()
     if is_asked_for and change.plan.digest == digest:
-        change.approve(asked["by"], "asked for in the console", overrides=asked["override"])
+        change.approve(asked["by"], "asked for in the console", overrides=frozenset(asked["overrides"]))
     change.carry_out()
     print(f"{name}: {summarise(change.plan)}")
 

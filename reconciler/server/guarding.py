@@ -12,6 +12,7 @@ terminal, and runs the command as ever. The guard
 """
 
 import ctypes
+import math
 import os
 import resource
 import select
@@ -218,12 +219,25 @@ def _work(served: Served, guard_id: int, asked: Mapping[str, Any], arguments: li
 
 
 def _limit(limits: Mapping[str, tuple[int, int]], priority: int) -> None:
-    """Take the caller's limits, as far as they are no wider than the server's."""
-    for name, (soft, hard) in limits.items():
+    """Take the caller's limits, as far as this process may."""
+    for name, wanted in limits.items():
         with suppress(OSError, ValueError):
-            resource.setrlimit(getattr(resource, name), (soft, hard))
+            limit = getattr(resource, name)
+            resource.setrlimit(limit, limit_within(wanted, resource.getrlimit(limit)[1]))
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, priority)
+
+
+def limit_within(wanted: tuple[int, int], hardest: int) -> tuple[int, int]:
+    """The soft and the hard limit that come next to those that are wanted, where no hard limit above `hardest` is to be had.
+    The kernel refuses both where it refuses the hard one, and a narrower soft one would be lost with it."""
+    soft, hard = wanted
+    hard = min(hard, hardest, key=_height)
+    return min(soft, hard, key=_height), hard
+
+
+def _height(limit: int) -> float:
+    return math.inf if limit == resource.RLIM_INFINITY else limit
 
 
 def _code(ending: SystemExit) -> int:

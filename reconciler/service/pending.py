@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from reconciler.apply.decisions import open_rejections, rejected
+from reconciler.apply.decisions import open_rejections
 from reconciler.apply.planning import plan_between, plan_unchanged
-from reconciler.apply.requiring_approval import require_approval
+from reconciler.apply.requiring_approval import require_approval, staged_approval
 from reconciler.apply.sizes import measure_hazards
 from reconciler.base.errors import ApprovalRequired, PlanRejected, ReconcileError
 from reconciler.environment.source import files_of
@@ -38,12 +38,12 @@ def read_pending(target: Target, pipeline: str, applied: AppliedState | None = N
         return None
     plan = plan_between(target, pipeline, applied, desired)
     staged = applied.head.value.staged if applied.head is not None else None
-    if staged is not None and staged.plan_digest == plan.digest:
-        # It was approved when it was staged.
-        rejections = open_rejections(target, plan)
-        return Pending(plan, rejected(plan, rejections) if rejections else None, rejections)
     try:
-        require_approval(target, plan, measure_hazards(target, plan, applied, desired))
+        measured = measure_hazards(target, plan, applied, desired)
+        if staged is not None and staged.plan_digest == plan.digest:
+            staged_approval(target, plan, staged, measured)
+        else:
+            require_approval(target, plan, measured)
     except (ApprovalRequired, PlanRejected) as refusal:
         return Pending(plan, refusal, open_rejections(target, plan))
     except ReconcileError as error:

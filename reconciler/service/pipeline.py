@@ -97,7 +97,7 @@ class Pipeline:
     def reject(self, digest: str, reason: str, by: str = "") -> Plan:
         """Record that somebody rejects the plan with this digest, so that nothing carries it out; that plan. Raises
         ReconcileError where no plan that waits has it (A504)."""
-        return reject_plan(self.target, self.name, digest, by or getpass.getuser(), reason)
+        return reject_plan(self.target, self.name, digest, by or getpass.getuser(), reason).plan
 
     def rejections(self) -> tuple[Rejection, ...]:
         """Every rejection of a plan of this pipeline, oldest first, whatever became of it since."""

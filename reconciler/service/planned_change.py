@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from reconciler.apply.applying import ApplyResult
-from reconciler.apply.decisions import open_rejections
+from reconciler.apply.decisions import Overrides, open_rejections
 from reconciler.apply.giving_approval import Given, give_approval
 from reconciler.apply.impact import impact_of_planned
 from reconciler.apply.planning import Planned
@@ -35,6 +35,7 @@ class PlannedChange:
         """The rejections by people that stop it."""
         return open_rejections(self.target, self.plan)
 
-    def approve(self, by: str, comment: str = "", *, overrides: bool = False) -> Given:
-        """Record an approval of the plan; `overrides`: although others rejected it. Raises ReconcileError (A582, A585)."""
+    def approve(self, by: str, comment: str = "", *, overrides: Overrides = False) -> Given:
+        """Record an approval of the plan; `overrides`: which rejections by others it lifts. Raises ReconcileError (A582,
+        A585)."""
         return give_approval(self.target, self.plan, by, comment, overrides=overrides)

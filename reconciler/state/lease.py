@@ -13,7 +13,8 @@ Rules:
   its own clocks, both of them, and renews when it is late: before each effect.
 - One who wants the lease of a live `run` asks for it (`handover_to`); the run sees that at its next renewal or step
   boundary and lets go between steps. Other holders are not asked: who holds it for a moment is waited for, and a statement
-  (`execute`) by statements, applies and transactions; of the others the error says who they are and since when they hold it.
+  (`execute`) by statements, applies, runs and transactions, for two minutes at most, however long they would wait for a run, and
+  who waits so says so; of the others the error says who they are and since when they hold it.
 """
 
 import os
@@ -41,7 +42,7 @@ _MOMENT_WAIT_SECONDS = 10.0
 _FOR_A_MOMENT = frozenset({"connector", "prune", "stop"})
 """Commands that write something down under the lease, and let go."""
 _STATEMENT = "execute"
-_WAIT_FOR_STATEMENTS = frozenset({"apply", "connector", _STATEMENT})
+_WAIT_FOR_STATEMENTS = frozenset({"apply", "connector", "run", _STATEMENT})
 _POLL_SECONDS = 0.2
 _OF_THIS_HOST = ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid")
 
@@ -256,7 +257,7 @@ def _take(
     report: Callable[[str], None],
 ) -> Stored[Lease]:
     begun = time.monotonic()
-    told = False
+    told: set[str] = set()
     while True:
         found = registry.document(pipeline, Lease)
         now = _now()
@@ -267,11 +268,12 @@ def _take(
                 continue
         lease = found.value
         hands_over = lease.command == "run" and holder.command != "run"
-        is_next = lease.command == _STATEMENT and holder.command in _WAIT_FOR_STATEMENTS
-        patience = wait_seconds if hands_over or is_next else _MOMENT_WAIT_SECONDS if lease.command in _FOR_A_MOMENT else 0.0
-        if time.monotonic() - begun >= patience:
+        if time.monotonic() - begun >= patience(lease.command, holder.command, wait_seconds):
             raise _held(pipeline, lease)
         if not hands_over:
+            if lease.command == _STATEMENT and _STATEMENT not in told:
+                report(f"waiting for `{_STATEMENT}` of {pipeline} (on {lease.host} since {lease.since}) to end")
+                told.add(_STATEMENT)
             time.sleep(_POLL_SECONDS)
             continue
         if lease.handover_to is None:
@@ -279,10 +281,19 @@ def _take(
                 registry.replace_document(pipeline, found.token, replace(lease, handover_to=holder.id), str(uuid.uuid4()))
             except RegistryConflict:
                 continue
-        if not told:
+        if lease.command not in told:
             report(f"asked the live run of {pipeline} (on {lease.host} since {lease.since}) to hand over")
-            told = True
+            told.add(lease.command)
         time.sleep(_POLL_SECONDS)
+
+
+def patience(held: str, asks: str, wait_seconds: float) -> float:
+    """How many seconds a command waits for another that holds the lease, which would wait `wait_seconds` for a run."""
+    if held == "run" and asks != "run":
+        return wait_seconds
+    if held == _STATEMENT and asks in _WAIT_FOR_STATEMENTS:
+        return min(wait_seconds, HANDOVER_WAIT_SECONDS)
+    return _MOMENT_WAIT_SECONDS if held in _FOR_A_MOMENT else 0.0
 
 
 def _claim(

@@ -10,7 +10,9 @@ import pytest
 from reconciler.base.errors import ApprovalRequired
 from reconciler.registry.protocol import History
 from reconciler.service.project import Project
+from reconciler.testing.crashes import Crash
 from tests.acceptance.git_shop import ONE, THREE, TWO, Shop, applied_shop, refused
+from tests.consent.test_reached import At
 
 
 @pytest.fixture
@@ -66,8 +68,9 @@ def test_nothing_that_allows_a_plan_carries_a_rejected_one_out(consent: str, app
 def test_who_rejected_takes_it_back_by_approving(applied: Shop) -> None:
     applied.write(TWO)
     digest = rejected(applied)
-    said = applied.reconcile("approve", "shop", digest, "--by", "Ann <ann@example.org>")
-    assert "taken back: Ann rejected this plan" in said
+    # Another Ann, for all that is known: she has to say that she overrules.
+    assert "A585" in applied.reconcile("approve", "shop", digest, "--by", "Ann <ann@example.org>", expect=2)
+    assert "taken back: Ann rejected this plan" in applied.reconcile("approve", "shop", digest, "--by", "ann")
     applied.reconcile("apply", "shop")
 
 
@@ -107,6 +110,18 @@ def test_who_made_the_change_overrules_nobody_where_policy_asks_for_others(appli
     rejected(applied, by="Ann")
     applied.reconcile("approve", "shop", digest, "--by", "Ann")
     applied.reconcile("apply", "shop")
+
+
+@pytest.mark.parametrize(("verdict", "may"), [("approve", False), ("warn", True)])
+def test_nor_where_policy_asks_for_others_only_of_what_is_large(verdict: str, may: bool, applied: Shop) -> None:
+    rule = f"{{hazard: H912, verdict: {verdict}}}"
+    (applied.root / "policy.yaml").write_text(f"apiVersion: reconciler/v1\nkind: Policy\nrules:\n  - {rule}\n")
+    applied.commit("policy")
+    applied.write(TWO)
+    applied.lock_and_commit()
+    digest = rejected(applied, by="Bob")
+    said = applied.reconcile("approve", "shop", digest, "--by", "Ann", "--override-rejection", expect=0 if may else 1)
+    assert ("Ann made the change and can't overrule" in said) is not may
 
 
 def test_it_is_shown_as_long_as_it_stops_the_plan(applied: Shop) -> None:
@@ -157,3 +172,58 @@ def test_it_is_the_same_from_python(applied: Shop) -> None:
     pipeline.approve(plan.digest, by="Bob", override_rejection=True)
     pipeline.apply()
     assert pipeline.status().rejections == ()
+
+
+def test_who_rejects_while_the_journal_is_opened_is_heard(applied: Shop) -> None:
+    applied.write(TWO)
+    applied.lock_and_commit()
+    pipeline = Project.open(applied.root).pipeline("shop")
+    before = pipeline.target.registry.head("shop")
+    with pytest.raises(ApprovalRequired, match="Ann rejected this plan"):
+        pipeline.observed(boundary=At("open:before", lambda: rejected(applied))).apply()
+    after = pipeline.target.registry.head("shop")
+    assert before is not None
+    assert after is not None
+    assert after.value.journal is None
+    assert after.value.applied == before.value.applied
+
+
+def test_who_died_before_he_heard_of_it_is_not_finished(applied: Shop) -> None:
+    applied.write(TWO)
+    applied.lock_and_commit()
+    pipeline = Project.open(applied.root).pipeline("shop")
+    with pytest.raises(Crash):
+        pipeline.observed(boundary=At("open:before", lambda: rejected(applied), crash="open:recorded")).apply()
+    refused_now = applied.reconcile("apply", "shop", expect=2)
+    assert "does not start: Ann rejected this plan: not before Friday" in refused_now
+    assert "A585" in refused_now
+
+
+def test_who_rejects_what_is_being_carried_out_is_told_that_it_may_be_too_late(applied: Shop) -> None:
+    applied.write(TWO)
+    applied.lock_and_commit()
+    digest, said = digest_of(applied), []
+
+    def reject() -> None:
+        said.append(applied.reconcile("reject", "shop", digest, "--by", "Bob", "--reason", "no"))
+
+    pipeline = Project.open(applied.root).pipeline("shop")
+    assert not pipeline.observed(boundary=At("commit_snapshot:intended", reject)).apply().did_nothing
+    assert "note: Ann began to apply this plan at " in said[0]
+    assert "may come too late" in said[0]
+
+
+def test_who_rejects_a_restore_while_it_is_prepared_is_heard(applied: Shop) -> None:
+    applied.reconcile("checkpoint", "create", "shop", "--name", "good")
+    applied.write(TWO)
+    applied.lock_and_commit()
+    applied.reconcile("apply", "shop")
+    digest = applied.reconcile("checkpoint", "restore", "shop", "good", expect=2).split("reconcile approve shop ")[1][:12]
+
+    def reject() -> None:
+        applied.reconcile("reject", "shop", digest, "--by", "Bob", "--reason", "TWO is right")
+
+    pipeline = Project.open(applied.root).pipeline("shop")
+    with pytest.raises(ApprovalRequired, match="Bob rejected this plan"):
+        pipeline.observed(boundary=At("restore_intent:before", reject)).restore("good", approve_as="Ann")
+    assert "nothing to do" in applied.reconcile("apply", "shop")

@@ -335,6 +335,49 @@ def test_what_is_rejected_after_it_was_staged_is_not_made_active(shop: Shop) -> 
     shop("promote", "total@v1")
 
 
+def test_an_approval_that_was_taken_back_after_staging_counts_no_more(shop: Shop) -> None:
+    rules = "rules: [{hazard: H912, verdict: approve, approvals: 2}]\nlimits: {large_rows: 1}\n"
+    (shop.root / "policy.yaml").write_text(f"apiVersion: reconciler/v1\nkind: Policy\n{rules}")
+    shop.write(SECOND)
+    digest = shop("plan", "shop").split("Digest: ")[1][:12]
+    for name in ("Ann", "Bob"):
+        shop("approve", "shop", digest, "--by", name)
+    shop("apply", "shop", "--no-promote")
+    shop("reject", "shop", digest, "--by", "Ann", "--reason", "not before Friday")
+    shop("approve", "shop", digest, "--by", "Bob", "--override-rejection")
+    for command in (("promote", "total@v1"), ("apply", "shop")):
+        said = shop(*command, code=2)
+        assert "A509" in said
+        assert "approved so far by Bob)" in said
+    assert "approved so far by Bob)" in shop("status", "shop")
+    shop("approve", "shop", digest, "--by", "Cleo")
+    shop("promote", "total@v1")
+
+
+def test_what_is_promoted_was_approved_by_who_overruled(shop: Shop) -> None:
+    shop.write(SECOND, policy="await_approval")
+    digest = shop("plan", "shop").split("Digest: ")[1][:12]
+    shop("approve", "shop", digest, "--by", "Ann")
+    shop("apply", "shop", "--no-promote")
+    shop("reject", "shop", digest, "--by", "Ann", "--reason", "not before Friday")
+    shop("approve", "shop", digest, "--by", "Bob", "--override-rejection")
+    shop("promote", "total@v1")
+    assert shop.head().applied.approval.by == "Bob"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("later", [THIRD, "no SQL"], ids=["other files", "files with errors"])
+def test_what_is_staged_is_decided_about_when_the_files_moved_on(later: str, shop: Shop) -> None:
+    shop.write(SECOND)
+    shop("apply", "shop", "--no-promote")
+    digest = shop("plan", "shop").split("Digest: ")[1][:12]
+    shop.write(later)
+    shop("reject", "shop", digest, "--by", "Ann", "--reason", "not before Friday")
+    assert "A585" in shop("promote", "total@v1", code=2)
+    shop("approve", "shop", digest, "--by", "Ann")
+    shop("promote", "total@v1")
+    assert shop.head().staged is None
+
+
 def test_a_plan_that_is_another_by_now_asks_again(shop: Shop) -> None:
     """Policy is part of the digest: made stricter, the approval for staging does not serve."""
     shop.write(SECOND)

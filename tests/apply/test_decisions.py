@@ -25,7 +25,9 @@ ANN, AGAIN, BOB = rejection("Ann"), rejection("Ann", 2), rejection("Bob")
     [
         ([approval("Ann")], [], "", "Ann"),
         ([approval("Ann"), approval("Bob")], [ANN], "Ann1", "Bob"),
-        ([approval("Ann"), approval("Ann <ann@example.org>", ANN)], [ANN], "", "Ann, Ann <ann@example.org>"),
+        ([approval("Ann"), approval(" ANN", ANN)], [ANN], "", "Ann,  ANN"),
+        ([approval("Ann"), approval("ann@b.org", ANN)], [ANN], "", "ann@b.org"),
+        ([approval("ann@b.org")], [ANN], "Ann1", ""),
         ([approval("Ann"), approval("Bob", ANN)], [ANN], "", "Bob"),
         ([approval("Ann"), approval("Bob", ANN), approval("Ann", ANN)], [ANN], "", "Ann, Bob, Ann"),
         ([approval("Ann", ANN)], [ANN, AGAIN], "Ann2", ""),
@@ -35,7 +37,9 @@ ANN, AGAIN, BOB = rejection("Ann"), rejection("Ann", 2), rejection("Bob")
     ids=[
         "approved",
         "rejected by one who approved",
-        "taken back, under another name of the same person",
+        "taken back",
+        "overruled by one who may be somebody else: that is no approval of who rejected",
+        "rejected by one who may be the same",
         "overruled: that is no approval of who rejected",
         "overruled, and taken back",
         "taken back, and rejected again",
@@ -49,3 +53,10 @@ def test_the_last_act_of_a_person_counts(
     found = Decisions(tuple(approvals), tuple(rejections))
     assert ", ".join(one.id for one in found.open) == open_now
     assert sorted(row["by"] for row in found.counting) == sorted(counting.split(", ") if counting else [])
+
+
+@pytest.mark.parametrize(
+    ("by", "is_own"), [("ann@a.org", True), (" Ann@A.org ", True), ("ann@b.org", False), ("Ann", False)]
+)
+def test_a_rejection_is_his_own_whose_very_name_it_has(by: str, is_own: bool) -> None:
+    assert bool(Decisions((), (rejection("ann@a.org"),)).of(by)) is is_own

@@ -148,11 +148,14 @@ class UpdateContract(Tables):
         columns = (ColumnType("id", "BIGINT"), ColumnType("b", "BINARY"))
         target, letters = TableTarget("t", str(tmp_path / "t"), columns), DeadLetters(str(tmp_path / "dead-letters"), 1)
         storage.create(target.location, columns)
-        values: list[Any] = [[0, 255, 91], "[1]", "text", None, [1, 256], [1, -1], [1.5], ["1", 2], [[1]], [], [0]]
+        unfit = [[1, 256], [1, -1], [1.5], ["1", 2], [[1]], [], ["a"], ["1", 'x"]'], [True], [None], [[]], [{"a": "b"}]]
+        texts = ["[1]", "text", '["a", 1]', '["a"', "[a]", " [true]"]
+        values: list[Any] = [[0, 255, 91], None, [0], *texts, *unfit]
         write(tmp_path / "a.json", *({"id": number, "b": value} for number, value in enumerate(values)))
 
         written = ingest_files(engine, target, json_files(tmp_path / "a.json"), 1, letters)
 
         rows = dict(storage.rows(target.location))
-        assert rows == {0: b"\x00\xff[", 1: b"[1]", 2: b"text", 3: None, 10: b"\x00"}
-        assert written.rejected == 6
+        told = {number: text.encode() for number, text in enumerate(texts, start=3)}
+        assert rows == {0: b"\x00\xff[", 1: None, 2: b"\x00"} | told
+        assert written.rejected == len(unfit)

@@ -5,6 +5,7 @@ import requests
 from feldera.enums import BootstrapPolicy, PipelineStatus
 from feldera.rest.errors import FelderaAPIError
 
+from reconciler.service.project import Project
 from tests.rest.conftest import Serving
 from tests.rest.named import NAMED, RENAMED
 
@@ -78,4 +79,19 @@ def test_an_approval_leads_over_bootstrapping_to_what_was_wished(service: Servin
     assert "Bootstrapping" in seen
     assert not {"AwaitingApproval", "Running", "Stopped"} & set(seen)
     assert seen[-1] == "Paused"
+    pipeline.stop(force=True)
+
+
+@pytest.mark.parametrize("by", ["", "ben"], ids=["who starts", "somebody else"])
+def test_a_start_that_allows_takes_no_rejection_back(by: str, service: Serving) -> None:
+    name = f"rejected{len(by)}"
+    pipeline = service.pipeline(name, NAMED)
+    pipeline.start()
+    pipeline.stop(force=True)
+    pipeline.modify(sql=RENAMED)
+    files = Project.open(service.root).pipeline(name)
+    files.reject(files.plan().digest, "not before Friday", by=by)
+    pipeline.start(bootstrap_policy=BootstrapPolicy.ALLOW)
+    assert pipeline.status() == PipelineStatus.AWAITINGAPPROVAL
+    assert len(files.status().rejections) == 1
     pipeline.stop(force=True)

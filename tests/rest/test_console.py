@@ -15,6 +15,7 @@ from feldera.enums import BootstrapPolicy, PipelineStatus
 from reconciler.environment.target import open_target
 from reconciler.rest.console.graph import draw
 from reconciler.rest.console.views import side_by_side
+from reconciler.service.project import Project
 from reconciler.workspace.desired import validate_pipeline
 from tests.rest.conftest import Serving, new_repository
 
@@ -50,6 +51,12 @@ def digest_in(text: str) -> str:
     return found
 
 
+def overriding(text: str) -> str:
+    """What is sent where it is ticked that rejections are overruled."""
+    (found,) = re.findall(r'name="override" value="(\[.*?\])"', text)
+    return str(found)
+
+
 def test_a_plan_is_approved(service: Serving) -> None:
     pipeline = changed(service, "console-approved")
     assert "needs approval" in page(service, "/")
@@ -78,7 +85,17 @@ def test_a_plan_is_rejected(service: Serving) -> None:
     # A start waits for it again; what others think of it is no secret to who approves.
     pipeline.start()
     assert "bob rejected this plan: not now" in act(service, "console-rejected", "approve", 400, digest=digest, by="ann")
-    act(service, "console-rejected", "approve", digest=digest, by="ann", override="yes")
+    shown = overriding(page(service, "/console/pipelines/console-rejected/plan"))
+    # Whoever ticks overrules what the page showed, and nothing that came since.
+    files = Project.open(service.root).pipeline("console-rejected")
+    files.reject(digest, "nor on Friday", by="carl")
+    said = act(service, "console-rejected", "approve", 400, digest=digest, by="ann", override=shown)
+    assert "carl rejected this plan: nor on Friday" in said
+    assert "bob" not in said
+    assert [one.by for one in files.status().rejections] == ["bob", "carl"]
+    act(service, "console-rejected", "approve", 400, digest=digest, by="ann", override="yes")
+    shown = overriding(page(service, "/console/pipelines/console-rejected/plan"))
+    act(service, "console-rejected", "approve", digest=digest, by="ann", override=shown)
     pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=60)
     pipeline.stop(force=True)
 

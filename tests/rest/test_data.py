@@ -62,7 +62,7 @@ def test_json_of_all_types(pipeline: Pipeline) -> None:
     assert rows(pipeline, "kinds") == [ROW]
     pipeline.input_json("kinds", [{"insert": {"id": 2}}, {"insert": plain(ROW) | {"small": None}}], "insert_delete")
     assert rows(pipeline, "kinds") == [ROW | {"small": None}, dict.fromkeys(ROW) | {"id": 2}]
-    pipeline.input_json("kinds", {"delete": {"id": 1}}, "insert_delete")
+    pipeline.input_json("kinds", {"delete": {"id": 1}, "insert": None}, "insert_delete")
     assert [row["id"] for row in rows(pipeline, "kinds")] == [2]
 
 
@@ -144,9 +144,9 @@ def test_maps_and_bytes(service: Serving) -> None:
     token = pipeline.input_json("odd", {"delete": first | {"m": {"b": None, "a": 1}}}, "insert_delete")
     listener.wait_for_token(token, 60)
     assert [row["insert_delete"] for row in listener.to_dict()] == [-1]
-    pipeline.input_json("odd", [{"b": "[]"}, {"b": "text"}])
+    pipeline.input_json("odd", [{"b": "[]"}, {"b": "text"}, {"b": '["a"]'}])
     told = [bytes.fromhex(row["b"]) for row in pipeline.query("SELECT * FROM odd") if row["id"] is None]
-    assert sorted(told) == [b"[]", b"text"]
+    assert sorted(told) == [b'["a"]', b"[]", b"text"]
     for wrong in ([256], [-1], [True], ["1"], 5, {"a": 1}):
         with pytest.raises(FelderaAPIError, match="column b: a value that is no BINARY"):
             pipeline.input_json("odd", {"b": wrong})
@@ -172,6 +172,9 @@ def test_csv_and_debezium(pipeline: Pipeline, service: Serving) -> None:
         ("{", "can't be read"),
         ("[1]", "not of the form"),
         ('{"insert": 1}', "an object or an array"),
+        ('{"insert": {"id": 1}, "delete": {"id": 2}}', "a record is one change, and this says insert and delete"),
+        ('{"insert": {"id": 1}, "update": {"id": 1}}', "a record is one change, and this says insert and update"),
+        ('{"insert": null}', "not of the form"),
         ('{"insert": [1]}', "the array has 1 values, and the table 2 columns"),
         ('{"update": {"id": 1}}', "an update needs a primary key, and table plain has none"),
         ('{"insert": {"id": "x"}}', "column id: a value that is no BIGINT"),

@@ -2,12 +2,15 @@
 
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 from feldera.enums import BootstrapPolicy, PipelineStatus, StorageStatus
 from feldera.rest.errors import FelderaAPIError, FelderaTimeoutError
 
 from reconciler.environment.target import open_target
+from reconciler.registry.changing import change_document
+from reconciler.registry.model import Deployment
 from reconciler.state.lease import hold_lease, this_process
 from tests.rest.conftest import Serving
 from tests.rest.named import ITEMS, NAMED
@@ -39,6 +42,36 @@ def test_storage_is_cleared_for_good(service: Serving) -> None:
         with pytest.raises(FelderaAPIError, match="before the storage of pipeline cleared was cleared") as refused:
             pipeline.completion_token_status(token)
         assert (refused.value.status_code, refused.value.error_code) == (410, "StaleToken")
+    pipeline.stop(force=True)
+
+
+def test_a_token_of_what_nobody_named_is_good_as_long_as_that_is_stored(service: Serving) -> None:
+    """A pipeline whose storage is older than its lives: `reconcile apply` made it, say."""
+    pipeline = service.pipeline("unnamed", NAMED)
+    pipeline.start()
+    registry = open_target(service.root, None).registry
+    change_document(registry, "unnamed", Deployment, lambda found: replace(found or Deployment(), life=""))
+    token = pipeline.input_json("items", {"id": 2, "name": "a"})
+    pipeline.restart()
+    pipeline.wait_for_token(token)
+    pipeline.stop(force=True)
+
+
+def test_a_table_of_the_name_of_a_dropped_one_has_none_of_its_rows(service: Serving) -> None:
+    other = "CREATE TABLE other (id BIGINT);"
+    pipeline = service.pipeline("readded", f"{ITEMS} {other}")
+    pipeline.start()
+    pipeline.input_json("items", {"id": 1, "name": "a"})
+    pipeline.input_json("other", {"id": 1})
+    for sql in (other, f"{ITEMS} {other}"):
+        pipeline.stop(force=False)
+        pipeline.modify(sql=sql)
+        pipeline.start(bootstrap_policy=BootstrapPolicy.ALLOW)
+    pipeline.input_json("other", {"id": 2})
+    assert list(pipeline.query("SELECT * FROM items")) == []
+    pipeline.wait_for_token(pipeline.input_json("items", {"id": 2, "name": "b"}))
+    assert list(pipeline.query("SELECT * FROM items")) == [{"id": 2, "name": "b"}]
+    assert len(list(pipeline.query("SELECT * FROM other"))) == 2
     pipeline.stop(force=True)
 
 

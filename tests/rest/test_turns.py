@@ -57,6 +57,40 @@ def test_statements_on_a_pipeline_take_turns_and_hold_up_no_query() -> None:
     gate.enter("shop")
 
 
+class Collecting(str):
+    """A name that has an answer let go while it is looked up, as the garbage collector may at any moment."""
+
+    __slots__ = ("answers",)
+    answers: list[Admitted]
+
+    def __hash__(self) -> int:
+        while self.answers:
+            self.answers.pop().leave()
+        return super().__hash__()
+
+
+def test_an_answer_may_be_let_go_by_who_has_the_lock() -> None:
+    gate, came = Gate(at_once=1, most=2), list[str]()
+    name = Collecting("shop")
+    name.answers = [gate.enter()]
+    assert _in_background(gate, came, "who lets go", name)
+    _soon(came, ["who lets go"])
+    assert _in_background(gate, came, "who comes after him")
+    _soon(came, ["who lets go", "who comes after him"])
+
+
+def test_statements_on_a_pipeline_are_so_many() -> None:
+    gate = Gate(most_statements=1)
+    with gate.statement("shop"):
+        with pytest.raises(Refused) as refused, gate.statement("shop"):
+            pass
+        assert (refused.value.told.status, refused.value.told.code) == (503, "Busy")
+        with gate.statement("other"):
+            gate.enter()
+    with gate.statement("shop"):
+        pass
+
+
 def test_who_comes_when_it_is_full_is_told_to_come_again() -> None:
     gate = Gate(at_once=2, most=2)
     first, _ = gate.enter(), gate.enter()

@@ -109,3 +109,36 @@ def test_the_example_of_the_seed(client: FelderaClient) -> None:
     assert [row["id"] for row in pipeline.query("SELECT id FROM students ORDER BY id")] == [2, 3, 4, 12]
     pipeline.stop(force=False)
     pipeline.delete(clear_storage=True)
+
+
+def test_a_statement_of_a_transaction_brings_the_very_values(client: FelderaClient) -> None:
+    """The same INSERTs and DELETEs, with a transaction and without, leave the same rows."""
+    columns = "(id BIGINT, b VARBINARY, d DOUBLE, f REAL, t TIMESTAMP, a ARRAY<INT>, n BIGINT DEFAULT 7)"
+    keyed = "CREATE TABLE keyed (id BIGINT PRIMARY KEY, n INT DEFAULT 7);"
+    sql = f"CREATE TABLE one {columns}; CREATE TABLE other {columns}; {keyed}"
+    pipeline = PipelineBuilder(client, "values", sql).create()
+    pipeline.start()
+
+    def changes(table: str) -> None:
+        pipeline.execute(
+            f"INSERT INTO {table} VALUES (1, X'0C22FF', DOUBLE('NaN'), FLOAT('-Infinity'), TIMESTAMP '2026-01-02 03:04:05', "
+            "ARRAY(1), 1), (2, X'', DOUBLE('Infinity'), FLOAT('NaN'), NULL, NULL, 2), "
+            "(3, X'5B5D', -1e300D, NULL, NULL, ARRAY(NULL), 3)"
+        )
+        pipeline.execute(f"INSERT INTO {table} (id) VALUES (4)")
+
+    changes("one")
+    pipeline.execute("INSERT INTO keyed VALUES (1, NULL)")
+    pipeline.start_transaction()
+    changes("other")
+    pipeline.execute("DELETE FROM keyed WHERE id = 1")
+    with pytest.raises(FelderaAPIError, match="column n can't be given NULL"):
+        pipeline.execute("INSERT INTO other (id, n) VALUES (6, 6), (5, NULL)")
+    pipeline.commit_transaction()
+    hashes = {
+        pipeline.query_hash(f"SELECT id, hex(b) AS b, string(d) AS d, string(f) AS f, t, a, n FROM {one}")
+        for one in ("one", "other")
+    }
+    assert len(hashes) == 1
+    assert list(pipeline.query("SELECT * FROM keyed")) == []
+    pipeline.stop(force=True)

@@ -13,7 +13,7 @@ import pytest
 
 from reconciler.base.errors import LeaseHeld, RegistryConflict, RegistryError
 from reconciler.registry.model import Head, Lease, Stored, Value
-from reconciler.state.lease import HeldLease, Holder, hold_lease, is_alive, is_free, this_process
+from reconciler.state.lease import HeldLease, Holder, hold_lease, is_alive, is_free, patience, this_process
 from reconciler.testing.memory import MemoryRegistry
 
 ELSEWHERE = Holder("other", "apply", "another-host", "1:1")
@@ -178,7 +178,7 @@ MOMENTS = [(command, waiting) for command in ("connector", "prune", "stop") for 
 
 
 @pytest.mark.parametrize(
-    ("command", "waiting"), [*MOMENTS, *(("execute", waiting) for waiting in ("apply", "connector", "execute"))]
+    ("command", "waiting"), [*MOMENTS, *(("execute", waiting) for waiting in ("apply", "connector", "execute", "run"))]
 )
 def test_who_holds_it_for_a_moment_is_waited_for(command: str, waiting: str) -> None:
     registry = MemoryRegistry()
@@ -186,6 +186,30 @@ def test_who_holds_it_for_a_moment_is_waited_for(command: str, waiting: str) -> 
         threading.Timer(0.3, held.release).start()
         with hold(registry, this_process(waiting)) as mine:
             assert mine.epoch == 2
+
+
+def test_who_waits_for_a_statement_says_so_once() -> None:
+    registry, said = MemoryRegistry(), list[str]()
+    with hold(registry, Holder("other", "execute", "another-host", "1:1")) as held:
+        threading.Timer(0.7, held.release).start()
+        with hold_lease(registry, "shop", this_process("apply"), wait_seconds=5, report=said.append):
+            pass
+    (line,) = said
+    assert line.startswith("waiting for `execute` of shop (on another-host since ")
+
+
+@pytest.mark.parametrize(
+    ("held", "asks", "seconds"),
+    [
+        ("run", "apply", 1800),
+        ("execute", "apply", 120),
+        ("execute", "run", 0),
+        ("prune", "apply", 10),
+        ("apply", "apply", 0),
+    ],
+)
+def test_an_apply_that_would_wait_long_for_a_run_does_not_for_others(held: str, asks: str, seconds: float) -> None:
+    assert patience(held, asks, 1800) == seconds
 
 
 def _in(seconds: float) -> str:

@@ -5,6 +5,7 @@ Whoever approves or rejects names the digest of the plan that was shown: another
 
 from typing import Final
 
+from reconciler.apply.decisions import Overrides
 from reconciler.apply.giving_approval import record_approval
 from reconciler.apply.rejecting import reject_plan
 from reconciler.base.errors import ReconcileError
@@ -15,9 +16,9 @@ ANOTHER_PLAN: Final = "A504"
 """The code of errors that say that a plan is not the one that was meant."""
 
 
-def approve(service: Service, pipeline: str, digest: str, by: str, comment: str, *, overrides: bool = False) -> str:
-    """Approve a plan; `overrides`: although others rejected it. One that a start waits for is carried out then. What was
-    done, in words. Raises Refused and ReconcileError."""
+def approve(service: Service, pipeline: str, digest: str, by: str, comment: str, *, overrides: Overrides = False) -> str:
+    """Approve a plan; `overrides`: which rejections by others it lifts. One that a start waits for is carried out then. What
+    was done, in words. Raises Refused and ReconcileError."""
     wish = service.deployments.wish(pipeline)
     record_approval(service.target, pipeline, digest, by, comment, overrides=overrides)
     if wish.awaits == digest:
@@ -30,7 +31,7 @@ def reject(service: Service, pipeline: str, digest: str, by: str, reason: str) -
     """Reject a plan, and a start waits for it no more. What was done, in words. Raises Refused where the plan is another by
     now, and ReconcileError."""
     try:
-        reject_plan(service.target, pipeline, digest, by, reason)
+        made = reject_plan(service.target, pipeline, digest, by, reason)
     except ReconcileError as error:
         if error.code != ANOTHER_PLAN:
             raise
@@ -38,4 +39,4 @@ def reject(service: Service, pipeline: str, digest: str, by: str, reason: str) -
         raise Refused(409, "PlanChanged", message) from error
     if service.deployments.wish(pipeline).awaits:
         service.deployments.stop(pipeline, by, force=True)
-    return f"{by} rejected the plan"
+    return "; ".join((f"{by} rejected the plan", *made.notes))

@@ -22,9 +22,9 @@ from reconciler.rest.access import asking
 from reconciler.rest.console import acts, views
 from reconciler.rest.console.acts import ANOTHER_PLAN
 from reconciler.rest.console.graph import draw
-from reconciler.rest.deployments import PAUSED, RUNNING
 from reconciler.rest.errors import Refused, told_of
 from reconciler.rest.processes import answer_of
+from reconciler.rest.same_starts import PAUSED, RUNNING
 from reconciler.rest.shared import Service
 from reconciler.rest.work import is_change
 from reconciler.state.applied import read_applied
@@ -212,10 +212,21 @@ def _resume(service: Service, name: str, form: Mapping[str, str]) -> str:
 
 
 def _approve(service: Service, name: str, form: Mapping[str, str]) -> str:
-    overrides = form.get("override") == "yes"
+    overrides = frozenset(_overruled(form))
     return acts.approve(
         service, name, form.get("digest", ""), _by(service, form), form.get("comment", ""), overrides=overrides
     )
+
+
+def _overruled(form: Mapping[str, str]) -> list[str]:
+    """The ids of the rejections that were shown, where it was ticked that they are overruled."""
+    try:
+        found = json.loads(form.get("override") or "[]")
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise Refused(400, "BadRequest", "what is overruled is named by a list of the rejections that were shown")
+    return found
 
 
 def _reject(service: Service, name: str, form: Mapping[str, str]) -> str:
@@ -237,7 +248,7 @@ def _rollback(service: Service, name: str, form: Mapping[str, str]) -> str:
         "end": form.get("end") == "yes",
         "digest": form.get("digest", ""),
         "by": _by(service, form),
-        "override": form.get("override") == "yes",
+        "overrides": _overruled(form),
     }
     if not asked["digest"]:
         raise Refused(400, "BadRequest", "a rollback is confirmed with the digest of the plan that was shown")

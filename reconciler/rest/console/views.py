@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any, Final
 
-from reconciler.apply.decisions import read_decisions
+from reconciler.apply.decisions import lifts_text, read_decisions
 from reconciler.base.errors import ReconcileError
 from reconciler.diff.wording import describe_cause
 from reconciler.environment.target import Target
@@ -70,7 +70,8 @@ class ShownChange:
 @dataclass(frozen=True, slots=True)
 class ShownPlan:
     """A plan as a page shows it. `refusal` is why apply would not carry it out now (empty: it would); `decided` what was
-    said of it before: approvals and rejections, in words; `rejections` those that stop it."""
+    said of it before: approvals and rejections, in words; `rejections` those that stop it; `shown_rejections` their ids, as
+    whoever overrules them sends them back: none that comes after the page was made is overruled."""
 
     digest: str
     summary: str
@@ -83,6 +84,7 @@ class ShownPlan:
     changes_nothing: bool
     decided: tuple[str, ...] = ()
     rejections: tuple[str, ...] = ()
+    shown_rejections: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,7 @@ def show_plan(service: Service, pending: Pending) -> ShownPlan:
         plan.changes_nothing,
         _decided(service, plan),
         tuple(one.words for one in pending.rejections),
+        lifts_text(pending.rejections),
     )
 
 

@@ -1,27 +1,25 @@
 """Data: queries and statements, rows that come, rows that changed."""
 
-import asyncio
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 
 from reconciler.base.digest import JsonObject
-from reconciler.engine.statement import read_statement
 from reconciler.rest.answers import MEDIA_TYPES
 from reconciler.rest.changes import follow
 from reconciler.rest.errors import Refused
 from reconciler.rest.pages.operation import applied_program, require_not_stopped
-from reconciler.rest.processes import answer_in_parts, answer_of
-from reconciler.rest.requests import Ingress, is_held, require_takes_rows, store_lines, store_rows
+from reconciler.rest.pages.statements import carried_out
+from reconciler.rest.processes import answer_in_parts
+from reconciler.rest.requests import Ingress, require_takes_rows, store_rows
 from reconciler.rest.shared import Service
 from reconciler.rest.tokens import completion, token_of
-from reconciler.rest.transactions import Phase, begin, commit, transaction_now
+from reconciler.rest.transactions import begin, commit
 from reconciler.rest.work import is_change
 
 Form = Literal["json", "text", "arrow_ipc", "parquet", "hash"]
-_POLL_SECONDS: Final = 0.2
 
 
 def router(service: Service) -> APIRouter:
@@ -29,31 +27,22 @@ def router(service: Service) -> APIRouter:
     pages = APIRouter(tags=["data"])
 
     @pages.get("/pipelines/{name}/query")
-    async def query(name: str, sql: str, form: Annotated[Form, Query(alias="format")] = "text") -> Response:
+    async def query(
+        request: Request, name: str, sql: str, form: Annotated[Form, Query(alias="format")] = "text"
+    ) -> Response:
         """Answer a SELECT at the last published step, or carry out an INSERT or DELETE as a step: of a pipeline that is
         paused, when it is resumed."""
 
-        def must_wait() -> bool:
-            service.lookup.require(name)
-            if not sql.strip():
-                raise Refused(400, "EmptyQuery", "the query is empty")
-            return is_change(sql) and is_held(service, name) and not is_in_transaction()
-
-        def is_in_transaction() -> bool:
-            return is_change(sql) and transaction_now(service.target, name).phase is Phase.OPEN
-
         def answer() -> Response:
-            headers = {"content-type": MEDIA_TYPES[form]}
-            if is_in_transaction():
-                program = applied_program(service, name)
-                store_lines(service, name, program, read_statement(sql).table, answer_of(service, name, "rows", sql=sql))
-                return Response(b"", headers=headers)
             return StreamingResponse(answer_in_parts(service, name, "query", sql=sql, format=form), headers=headers)
 
-        # Nobody holds a thread or a process for as long as that takes: those who resume the pipeline need them.
-        while await run_in_threadpool(must_wait):
-            await asyncio.sleep(_POLL_SECONDS)
-        return await run_in_threadpool(answer)
+        headers = {"content-type": MEDIA_TYPES[form]}
+        await run_in_threadpool(service.lookup.require, name)
+        if not sql.strip():
+            raise Refused(400, "EmptyQuery", "the query is empty")
+        if not is_change(sql):
+            return await run_in_threadpool(answer)
+        return StreamingResponse(await carried_out(service, request, name, sql, form), headers=headers)
 
     @pages.post("/pipelines/{name}/ingress/{table}")
     async def ingress(
@@ -100,9 +89,9 @@ def router(service: Service) -> APIRouter:
     def commit_transaction(name: str) -> JsonObject:
         """Have the rows of the transaction read. It is over when `stats` tell no transaction any more."""
         service.lookup.require(name)
-        with service.deployments.lock(name):
-            require_takes_rows(service, name, force=True)
-            return {"transaction_id": commit(service.target, name)}
+        require_takes_rows(service, name, force=True)
+        # It may wait long for the lease: whoever pauses or stops the pipeline does not.
+        return {"transaction_id": commit(service.target, name)}
 
     @pages.post("/pipelines/{name}/egress/{relation}")
     def egress(

@@ -8,10 +8,10 @@ from reconciler.base.names import fold
 from reconciler.connectors.transport import Direction
 from reconciler.project.program.model import Connector, Program
 from reconciler.rest.addresses import key_in
-from reconciler.rest.deployments import PAUSED, RUNNING
 from reconciler.rest.descriptions import require_own
 from reconciler.rest.errors import Refused
 from reconciler.rest.requests import wait_until_read
+from reconciler.rest.same_starts import PAUSED, RUNNING
 from reconciler.rest.shared import Service
 from reconciler.service.states import read_standing
 from reconciler.state.applied import read_applied
