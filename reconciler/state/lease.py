@@ -13,8 +13,8 @@ Rules:
   its own clocks, both of them, and renews when it is late: before each effect.
 - One who wants the lease of a live `run` asks for it (`handover_to`); the run sees that at its next renewal or step
   boundary and lets go between steps. Other holders are not asked: who holds it for a moment is waited for, and a statement
-  (`execute`) by statements, applies, runs and transactions, for two minutes at most, however long they would wait for a run, and
-  who waits so says so; of the others the error says who they are and since when they hold it.
+  (`execute`) by statements, applies, runs and transactions, for two minutes at most, however long they would wait for a run.
+  Who waits so says so; of the others the error says who they are and since when they hold it.
 """
 
 import os
