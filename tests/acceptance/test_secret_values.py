@@ -161,7 +161,7 @@ import os, sys, threading
 os.environ["PLANTED"] = "hunter77 stapler"
 from reconciler.cli import main
 from reconciler.engine.secrets import resolved
-def run(arguments):
+def run(arguments, engine=None):
     password = resolved("${secret:PLANTED}")
     other = threading.Thread(target=lambda: int(password))
     other.start()

@@ -272,7 +272,7 @@ def test_a_table_of_many_files_or_bytes(numbers: StoredSource, tmp_path: Path) -
     large = replace(table.files[0], bytes=pinned_files.MOST_BYTES)
     assert not pinned_files._is_of_few(replace(table, files=(large, *table.files)))
     assert not pinned_files._is_of_few(replace(table, files=table.files * pinned_files.MOST_FILES))
-    assert not pinned_files._is_of_few(replace(table, files=()))
+    assert pinned_files._is_of_few(replace(table, files=()))
 
 
 def test_a_file_that_is_gone_is_told_as_ever_and_its_rows_are_never_missing(

@@ -203,7 +203,7 @@ def test_who_waits_for_a_statement_says_so_once() -> None:
     [
         ("run", "apply", 1800),
         ("execute", "apply", 120),
-        ("execute", "run", 0),
+        ("execute", "run", 120),
         ("prune", "apply", 10),
         ("apply", "apply", 0),
     ],
