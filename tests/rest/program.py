@@ -51,11 +51,13 @@ def main(root: str, _: str, form: str = "nested", tokens: str = "") -> None:
 
 
 def _boundary(root: Path) -> Callable[[str], None]:
-    """Die where RECONCILE_CRASH_AT says so; stay where ROOT/hold says so."""
-    hold, held, dies = root / "hold", root / "held", boundary_from_environment(os.environ)
+    """Die once where RECONCILE_CRASH_AT says so; stay where ROOT/hold says so."""
+    hold, held, died, dies = root / "hold", root / "held", root / "died", boundary_from_environment(os.environ)
 
     def boundary(name: str) -> None:
-        dies(name)
+        if os.environ.get("RECONCILE_CRASH_AT") == name and not died.exists():
+            died.touch()
+            dies(name)
         if _named(hold) == name:
             held.write_text(str(os.getpid()))
             while _named(hold) == name:
