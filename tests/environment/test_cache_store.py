@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -402,3 +403,25 @@ def test_threads_share_a_cache(tmp_path: Path) -> None:
     again = StoredCache(file)
     assert [again.recall(f"k{number}") for number in range(50)] == [str(number) for number in range(50)]
     assert file.is_file()
+
+
+def test_what_a_process_remembers_is_named_by_the_code_that_it_runs(tmp_path: Path) -> None:
+    """Also where another version is installed under it, as an upgrade does."""
+    package = Path(
+        shutil.copytree(ROOT / "reconciler", tmp_path / "reconciler", ignore=shutil.ignore_patterns("__pycache__"))
+    )
+    program = """
+import sys
+from pathlib import Path
+from reconciler.environment.cache_store import code_version
+before = code_version()
+with Path(sys.argv[1], "base", "names.py").open("a") as file:
+    file.write("# newer")
+print(before, code_version())
+"""
+    command = [sys.executable, "-c", program, str(package)]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    run = partial(subprocess.run, command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    runs = [run().stdout for _ in range(2)]
+    (before, after), (newer, _) = (one.split() for one in runs)
+    assert before == after != newer
