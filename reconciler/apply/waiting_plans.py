@@ -18,15 +18,10 @@ def find_waiting(target: Target, pipeline: str, digest: str) -> Plan:
     """The plan that waits under a digest: whole, or its first 12 digits or more. Raises ReconcileError (A504)."""
     wanted = digest.removeprefix("sha256:")
     # The files may be broken, or say something else by now, while a rollback, a restore or a promotion waits.
-    plan = None
-    if len(wanted) >= _LEAST_DIGITS:
-        rollback = proposed(target, pipeline, wanted)
-        plan = plan_rollback(target, rollback).plan if rollback is not None else proposed_restore(target, pipeline, wanted)
-    if plan is None and len(wanted) >= _LEAST_DIGITS:
-        plan = _promotion(target, pipeline, wanted)
-    if plan is None:
-        plan = plan_pipeline(target, pipeline)
-    if len(wanted) < _LEAST_DIGITS or not _begins(plan, wanted):
+    is_told = len(wanted) >= _LEAST_DIGITS
+    plan = (_asked_for(target, pipeline, wanted) or _promotion(target, pipeline, wanted)) if is_told else None
+    plan = plan or plan_pipeline(target, pipeline)
+    if not is_told or not _begins(plan, wanted):
         raise ReconcileError(
             "A504",
             f"no pending plan of {pipeline} has digest {digest}; the plan of its files has digest {plan.digest}",
@@ -34,6 +29,12 @@ def find_waiting(target: Target, pipeline: str, digest: str) -> Plan:
             "--approve to its command, or give the digest of the pending plan that its command shows",
         )
     return plan
+
+
+def _asked_for(target: Target, pipeline: str, wanted: str) -> Plan | None:
+    """The plan of a rollback or a restore that somebody asked for."""
+    rollback = proposed(target, pipeline, wanted)
+    return proposed_restore(target, pipeline, wanted) if rollback is None else plan_rollback(target, rollback).plan
 
 
 def _promotion(target: Target, pipeline: str, wanted: str) -> Plan | None:
