@@ -41,9 +41,9 @@ _NO_TIME: Final = -(1 << 63)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a status tells of the plan: the plan in a line, or why there is none; why apply would ask for an approval (empty:
-    it would not); what the plan changes; and the rejections that stop it."""
+class PendingPlan:
+    """What a status tells of the plan that apply would carry out: the plan in a line, or why there is none; why apply would
+    ask for an approval (empty: it would not); what the plan changes; and the rejections that stop it."""
 
     pending: str
     refusal: str = ""
@@ -65,7 +65,7 @@ def status_of_known(target: Target, pipeline: str, before: PipelineStatus | None
     standing = standing_with(target, pipeline, head)
     controls, report, failed, lease = standing.controls, standing.report, standing.failed, standing.lease
     if before is not None and before.applied == (head.applied if head else None):
-        told = Told(before.pending, before.refusal, before.pending_diff, before.rejections)
+        told = PendingPlan(before.pending, before.refusal, before.pending_diff, before.rejections)
     else:
         told = _pending(target, pipeline, applied)
     refusal = told.refusal
@@ -118,21 +118,21 @@ def _run(target: Target, report: JsonObject, alive: bool) -> RunStatus:
     )
 
 
-def _pending(target: Target, pipeline: str, applied: AppliedState) -> Told:
+def _pending(target: Target, pipeline: str, applied: AppliedState) -> PendingPlan:
     try:
         pending = read_pending(target, pipeline, applied)
     except ManifestInvalid as error:
-        return Told(f"the files have {len(error.diagnostics)} error(s); run: reconcile validate")
+        return PendingPlan(f"the files have {len(error.diagnostics)} error(s); run: reconcile validate")
     except ReconcileError as error:
-        return Told(f"{error.code}: {error.message}")
+        return PendingPlan(f"{error.code}: {error.message}")
     if pending is None:
-        return Told("no changes")
+        return PendingPlan("no changes")
     summary = summarise(pending.plan)
     changes = None if pending.plan.diff.is_empty else approval_diff(pending.plan.diff)
     if isinstance(pending.refusal, PlanRejected):
         by = "denied by policy.yaml" if pending.refusal.code == "A508" else "rejected by bootstrap_policy"
-        return Told(f"{summary}; {by}", "", changes, pending.rejections)
-    return Told(summary, "" if pending.refusal is None else pending.refusal.message, changes, pending.rejections)
+        return PendingPlan(f"{summary}; {by}", "", changes, pending.rejections)
+    return PendingPlan(summary, "" if pending.refusal is None else pending.refusal.message, changes, pending.rejections)
 
 
 def _relations(program: Program, head: Head) -> tuple[RelationStatus, ...]:
