@@ -45,10 +45,10 @@ quick: check ## Checks and the pure tests, without Java: about a minute
 compiled: $(STAMPS)/project
 	@$(BIN)/python -m compileall -q reconciler
 
-test: setup check compiled ## Checks, then all tests but the slow ones
+test: $(STAMPS)/s3 check compiled ## Checks, then all tests but the slow ones
 	$(IN_MEMORY) $(BIN)/python -m pytest -m "not slow" $(PARALLEL) $(BY_FILE)
 
-test-slow: setup compiled ## The slow tests only; TESTS=tests/acceptance for those of a folder or file
+test-slow: $(STAMPS)/s3 compiled ## The slow tests only; TESTS=tests/acceptance for those of a folder or file
 	$(BIN)/python -m pytest -m slow $(PARALLEL) --dist load $(TESTS)
 
 demo: setup ## Walk through a change, from pull request to applied
@@ -96,4 +96,9 @@ $(STAMPS)/project: pyproject.toml setup.py $(STAMPS)/packages
 
 $(STAMPS)/spark: reconciler/engine/spark/jars.txt reconciler/engine/spark/LocalConditionalLogStore.java reconciler/engine/spark/SmallRows.java reconciler/engine/spark/Gateways.java $(STAMPS)/project
 	@$(BIN)/reconcile setup
+	@touch $@
+
+# Tests use S3 as well. It is set up before the first of them: a command takes no server's Spark that was started without.
+$(STAMPS)/s3: reconciler/engine/spark/jars-s3.txt reconciler/engine/spark/S3ConditionalLogStore.java $(STAMPS)/spark
+	@$(BIN)/reconcile setup --s3
 	@touch $@
