@@ -4,7 +4,7 @@ import gc
 import os
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -14,8 +14,11 @@ from reconciler.engine.protocol import Engine
 from tests.cells import listed
 from tests.few_rows import FEW_ROWS
 from tests.served import BOTH_WAYS, Servers, both_ways
+from tests.sharing_out import WHERE, FilesByNeed, note_files, place_of_notes
 
 if TYPE_CHECKING:
+    from xdist.workermanage import WorkerController
+
     from tests.kafka.broker import Broker
 
 # The same examples in every run: a failure in CI is a failure here. `--hypothesis-profile=explore` looks further.
@@ -51,6 +54,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         raise pytest.UsageError(f"slow_suite.txt names what is no test: {', '.join(sorted(named.keys() - met.keys()))}")
     long = {item.path for item in items if item.get_closest_marker("spark") and not item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in long)
+    note_files(config, long)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: "WorkerController") -> None:
+    """Tell a process of a parallel run where to write which files need Spark."""
+    node.workerinput[WHERE] = place_of_notes(node.config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FilesByNeed | None:
+    """Where files stay together, they are shared out by what they need."""
+    return FilesByNeed(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def _runs_both_ways(item: pytest.Item) -> bool:

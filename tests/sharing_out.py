@@ -1,0 +1,58 @@
+"""Which process of a parallel run gets which file of tests: those with Spark go to the first one, the others to the rest.
+
+So one Spark serves the run instead of one a process, and while it computes, the other processes have what waits for
+servers and for time to pass. A process that has nothing of its own kind left takes of the other.
+
+Processes collect the tests, and know what these need; who shares them out knows only their names. So each process writes
+the files that need Spark where it was told to (`note_files`).
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from xdist.scheduler import LoadFileScheduling
+from xdist.workermanage import WorkerController
+
+WHERE: Final = "files_with_spark"
+"""By which name a process is told where to write."""
+
+_FOLDER: Final = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
+
+
+def place_of_notes(config: pytest.Config) -> str:
+    """Where the processes of a run write, for whoever shares out."""
+    folder = config.stash.setdefault(_FOLDER, tempfile.TemporaryDirectory(prefix="reconcile-tests-"))
+    return os.path.join(folder.name, WHERE)
+
+
+def note_files(config: pytest.Config, files: Collection[Path]) -> None:
+    """Write down which files need Spark, in a process of a parallel run."""
+    told = getattr(config, "workerinput", {}).get(WHERE)
+    if told is not None:
+        beside = Path(f"{told}.{os.getpid()}")
+        beside.write_text(json.dumps(sorted(path.relative_to(config.rootpath).as_posix() for path in files)), "utf-8")
+        beside.replace(told)
+
+
+class FilesByNeed(LoadFileScheduling):
+    """See the module."""
+
+    def __init__(self, config: pytest.Config, log: Any) -> None:
+        super().__init__(config, log)
+        self._noted = Path(place_of_notes(config))
+        self._with_spark: frozenset[str] | None = None
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        if self._with_spark is None:
+            self._with_spark = frozenset(json.loads(self._noted.read_text("utf-8")))
+        has_spark = node is self.nodes[0]
+        own = [scope for scope in self.workqueue if (scope in self._with_spark) == has_spark]
+        # Of what is another's, the last one: the first are its long ones, and it is about to take them.
+        chosen = own[0] if own else next(reversed(self.workqueue))
+        self.workqueue.move_to_end(chosen, last=False)
+        super()._assign_work_unit(node)
