@@ -7,23 +7,20 @@ Rules:
 - Each write carries an id of its own, so that a commit whose answer was lost is recognised as ours and not as a conflict.
 - Reading costs the same however many writes there were: Delta checkpoints every 10 commits, and every 50 the files
   go that are older than an hour, and log entries that are older than ten minutes.
-- What this process saw last of a document on a disk serves it again (`SeenDocuments`), as long as the log shows that it is
-  still the newest version of the same table. Two looks at the log's folder take a hundredth of the time that it takes to
-  open the table and to query it, and an apply asks for the head some twenty times.
+- What this process saw last of a document on a disk serves it again (`seen_tables`): an apply asks for the head some twenty
+  times.
 """
 
 import json
-import os
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import RegistryConflict, RegistryError
-from reconciler.delta.opening import first_line, is_local, local_path, open_table, store_hint
+from reconciler.delta.opening import first_line, open_table, store_hint
 from reconciler.delta.registry_clean_up import FORGETS_FILES, clean_up, forget_files
+from reconciler.delta.seen_tables import SeenTables
 from reconciler.delta.writing import writing
 
 if TYPE_CHECKING:
@@ -33,8 +30,8 @@ if TYPE_CHECKING:
 _CONFIGURATION = {"delta.checkpointInterval": "10", **FORGETS_FILES}
 _CLEAN_EVERY = 50
 _KEEP_HOURS = 1
-_SEEN_SECONDS = 60.0
-"""So long what was seen may serve. Within it no clean-up takes a log entry that came after: which takes ten minutes."""
+_TEXT = "document"
+"""The question to a table that was seen for which it has the document's text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,73 +43,19 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """A document as it was seen last: its text, the opened table, which file its commit was, and when that was so."""
-
-    version: int
-    text: str
-    table: "DeltaTable"
-    commit: tuple[int, ...]
-    at: float
-
-
-class SeenDocuments:
-    """The documents that this process saw, by location: only those on a disk, where a look at the log costs next to nothing.
-
-    An opened table serves one writer at a time: who is to write takes it away, and puts it back as written.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        self._clock = clock
-        self._seen: dict[str, _Seen] = {}
-
-    def keep(self, location: str, version: int, text: str, table: "DeltaTable") -> None:
-        """What was just read, or written, as the newest version."""
-        commit = _commit_file(location, version) if is_local(location) else None
-        if commit is not None:
-            self._seen[location] = _Seen(version, text, table, commit, self._clock())
-
-    def newest(self, location: str) -> tuple[int, str] | None:
-        """The version and the text of the document, if what was seen is certainly the newest."""
-        seen = self._seen.get(location)
-        if seen is None or not self._still_stands(location, seen) or _commit_file(location, seen.version + 1) is not None:
-            return None
-        return seen.version, seen.text
-
-    def take(self, location: str, version: int) -> "DeltaTable | None":
-        """The table, opened at this version."""
-        seen = self._seen.pop(location, None)
-        if seen is None or seen.version != version or not self._still_stands(location, seen):
-            return None
-        return seen.table
-
-    def _still_stands(self, location: str, seen: _Seen) -> bool:
-        return 0 <= self._clock() - seen.at < _SEEN_SECONDS and _commit_file(location, seen.version) == seen.commit
-
-
-def _commit_file(location: str, version: int) -> tuple[int, ...] | None:
-    """Which file a version's commit is; None: it is not there, or nobody can tell."""
-    try:
-        found = os.stat(os.path.join(local_path(location), "_delta_log", f"{version:020}.json"))
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-
-
-@dataclass(frozen=True, slots=True)
 class DocumentTable:
     """The document table at a location. Readers of a replaced version find its file for `keep_hours`. `seen`: what its
     process saw of documents."""
 
     location: str
     keep_hours: int = _KEEP_HOURS
-    seen: SeenDocuments = field(default_factory=SeenDocuments)
+    seen: SeenTables = field(default_factory=SeenTables)
 
     def read(self) -> Document | None:
         """The document, or None when none was ever written. Raises RegistryError when it can't be read."""
         known = self.seen.newest(self.location)
-        if known is not None:
-            return Document(known[0], _value(known[1], self.location))
+        if known is not None and _TEXT in known.answers:
+            return Document(known.version, _value(known.answers[_TEXT], self.location))
         for attempt in (1, 2, 3):
             table = open_table(self.location)
             if table is None:
@@ -126,9 +69,8 @@ class DocumentTable:
                     continue
                 message = f"the document at {self.location} can't be read: {first_line(error)}"
                 raise RegistryError("G602", message, store_hint(self.location, error)) from error
-            version = table.version()
-            self.seen.keep(self.location, version, text, table)
-            return Document(version, value)
+            self.seen.keep(self.location, table, {_TEXT: text})
+            return Document(table.version(), value)
         raise AssertionError("unreachable")
 
     def replace(self, expected: int | None, value: JsonObject, write_id: str) -> Document:
@@ -175,7 +117,7 @@ class DocumentTable:
                 written = Document(table.version(), value)
             clean_up(table, self.location, self.keep_hours)
         elif table.version() == written.version:
-            self.seen.keep(self.location, written.version, text, table)
+            self.seen.keep(self.location, table, {_TEXT: text})
         return written
 
     def _opened_at(self, expected: int | None) -> "DeltaTable | None":

@@ -2,7 +2,8 @@
 
 Appends of different writers rebase over each other, so nobody waits. A batch carries an application transaction: the
 same batch appended again (a crash lost the answer) is recognised and skipped. Reading filters by equality of columns.
-A column that an earlier version did not have comes with the first row that has it, and is empty in those before.
+A column that an earlier version did not have comes with the first row that has it, and is empty in those before. What this
+process read of a history on a disk serves again until something is appended (`seen_tables`).
 
 A history of one writer at a time (`append_serial`) may become long: its rows carry numbers instead of ids, so that its log
 does not grow by one id a row, and every hundred commits its files are put together and old log entries go.
@@ -10,12 +11,13 @@ does not grow by one id a row, and every hundred commits its files are put toget
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from reconciler.base.errors import RegistryError
 from reconciler.delta.opening import open_table
 from reconciler.delta.registry_clean_up import FORGETS_FILES, clean_up, forget_files
+from reconciler.delta.seen_tables import SeenTables
 from reconciler.delta.writing import writing
 
 if TYPE_CHECKING:
@@ -29,33 +31,45 @@ _CONFIGURATION = {
 }
 _CLEAN_EVERY = 100
 _KEEP_HOURS = 1
+_MOST_KEPT = 1000
+"""Answers of more rows are read again."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryTable:
-    """The history at `location`, with these text columns."""
+    """The history at `location`, with these text columns. `seen`: what its process saw of tables."""
 
     location: str
     columns: tuple[str, ...]
+    seen: SeenTables = field(default_factory=SeenTables)
 
     def append(self, rows: Sequence[Mapping[str, str]], batch: str) -> None:
         """Append rows (every column, as text) unless the batch of that id is there. Raises RegistryError (G603)."""
-        self._append(rows, batch, 1, {})
+        table = self._append(rows, batch, 1, {})
+        if table is not None:
+            self.seen.keep(self.location, table, {})
 
     def append_serial(self, rows: Sequence[Mapping[str, str]], serial: int | None) -> None:
         """Append rows, unless the history has this serial or a later one. Raises RegistryError (G603)."""
         table = self._append(rows, _SERIAL, serial, _CONFIGURATION)
-        if table is not None and table.version() % _CLEAN_EVERY == _CLEAN_EVERY - 1:
+        if table is None:
+            return
+        if table.version() % _CLEAN_EVERY == _CLEAN_EVERY - 1:
             _clean(table, self.location)
+        else:
+            self.seen.keep(self.location, table, {})
 
     def _append(
         self, rows: Sequence[Mapping[str, str]], transaction: str, number: int | None, configuration: Mapping[str, str]
     ) -> "DeltaTable | None":
-        """Append rows unless the transaction has come to that number. Returns the table as it was before, or None where
-        nothing was appended to one. `configuration` is of a table that does not exist yet."""
+        """Append rows unless the transaction has come to that number. Returns the table with them, or None where nothing was
+        appended to one. `configuration` is of a table that does not exist yet."""
         from deltalake import CommitProperties, Transaction, write_deltalake
 
-        table = open_table(self.location)
+        known = self.seen.newest(self.location)
+        table = None if known is None else self.seen.take(self.location, known.version)
+        if table is None:
+            table = open_table(self.location)
         last = None if table is None else table.transaction_version(transaction)
         if number is not None and last is not None and last >= number:
             return None
@@ -98,15 +112,7 @@ class HistoryTable:
 
     def read(self, **equal: str) -> tuple[dict[str, Any], ...]:
         """The rows whose columns equal the given texts, in no particular order."""
-        table = open_table(self.location)
-        return () if table is None else self.read_of(table, **equal)
-
-    def read_of(self, table: "DeltaTable", **equal: str) -> tuple[dict[str, Any], ...]:
-        """`read`, of the history as it was opened."""
-        from deltalake import QueryBuilder
-
-        rows = QueryBuilder().register("h", table).execute(f"select * from {self._all(table)}{_where(equal)}").read_all()
-        return _records(rows, self.columns)
+        return self._answer(_where(equal), self.columns)
 
     def read_last(
         self,
@@ -119,17 +125,31 @@ class HistoryTable:
     ) -> tuple[dict[str, Any], ...]:
         """Of the rows whose columns equal the given texts, the last ones by a column of whole numbers, or of texts, in their
         order; these columns of them. With `between` those whose number is one of the two or between them."""
-        from deltalake import QueryBuilder
-
-        table = open_table(self.location)
-        if table is None:
-            return ()
-        chosen = ", ".join(f'"{column}"' for column in columns)
         most = "" if limit is None else f" limit {limit}"
         key = f'cast("{by}" as bigint)' if is_number else f'"{by}"'
         within = "" if between is None else f"{key} between {int(between[0])} and {int(between[1])}"
-        sql = f"select {chosen} from {self._all(table)}{_where(equal, within)} order by {key} desc{most}"
-        return _records(QueryBuilder().register("h", table).execute(sql).read_all(), columns)[::-1]
+        return self._answer(f"{_where(equal, within)} order by {key} desc{most}", columns)[::-1]
+
+    def _answer(self, which: str, columns: Sequence[str]) -> tuple[dict[str, Any], ...]:
+        """These columns of rows that SQL chooses."""
+        question = which, tuple(columns)
+        known = self.seen.newest(self.location)
+        if known is not None and question in known.answers:
+            return tuple(map(dict, known.answers[question]))
+        table = open_table(self.location) if known is None else known.table
+        if table is None:
+            return ()
+        from deltalake import QueryBuilder
+
+        chosen = ", ".join(f'"{column}"' for column in columns)
+        sql = f"select {chosen} from {self._all(table)}{which}"
+        rows = _records(QueryBuilder().register("h", table).execute(sql).read_all(), columns)
+        if known is None:
+            self.seen.keep(self.location, table, {})
+            known = self.seen.newest(self.location)
+        if known is not None and len(rows) <= _MOST_KEPT:
+            known.remember(question, rows)
+        return tuple(map(dict, rows))
 
 
 def _size(rows: Sequence[Mapping[str, str]]) -> int:

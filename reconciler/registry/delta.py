@@ -28,9 +28,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from reconciler.base.digest import JsonObject, canonical_json, digest_text
 from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.connectors.registry_folder import REGISTRY_FOLDER
-from reconciler.delta.documents import Document, DocumentTable, SeenDocuments
+from reconciler.delta.documents import Document, DocumentTable
 from reconciler.delta.histories import HistoryTable
-from reconciler.delta.opening import first_line, join_location, open_table, store_hint
+from reconciler.delta.opening import first_line, join_location, store_hint
+from reconciler.delta.seen_tables import SeenTables
 from reconciler.registry.format import glance_from_json
 from reconciler.registry.protocol import HISTORY_COLUMNS, NUMBERS, Glance, History
 
@@ -54,21 +55,12 @@ class DeltaRegistry:
 
     def __init__(self, warehouse: str, kept_signs: int = _KEPT_SIGNS) -> None:
         self._root = join_location(warehouse, REGISTRY_FOLDER)
-        self._seen = SeenDocuments()
+        self._seen = SeenTables()
         self._definitions: _Definitions = {}
         self._kept_signs = kept_signs
 
     def pipelines(self) -> tuple[str, ...]:
-        index = self._index()
-        known = self._seen.newest(index.location)
-        if known is not None:
-            return tuple(json.loads(known[1]))
-        table = open_table(index.location)
-        if table is None:
-            return ()
-        names = sorted({row["pipeline"] for row in index.read_of(table)})
-        self._seen.keep(index.location, table.version(), json.dumps(names), table)
-        return tuple(names)
+        return tuple(sorted({row["pipeline"] for row in self._index().read()}))
 
     def head(self, pipeline: str) -> "Stored[Head] | None":
         from reconciler.registry.codec import head_from_json
@@ -201,7 +193,7 @@ class DeltaRegistry:
         return self._history(history, pipeline).read_last(columns, by, by in NUMBERS, limit, between, **equal)
 
     def _index(self) -> HistoryTable:
-        return HistoryTable(join_location(self._root, "pipelines"), ("pipeline",))
+        return HistoryTable(join_location(self._root, "pipelines"), ("pipeline",), self._seen)
 
     def _document(self, pipeline: str, name: str) -> DocumentTable:
         return DocumentTable(join_location(self._root, pipeline, name), seen=self._seen)
@@ -211,7 +203,7 @@ class DeltaRegistry:
         return HistoryTable(join_location(self._root, pipeline, "snapshots", folder), _SNAPSHOT_COLUMNS)
 
     def _history(self, history: History, pipeline: str) -> HistoryTable:
-        return HistoryTable(join_location(self._root, pipeline, history.value), HISTORY_COLUMNS[history])
+        return HistoryTable(join_location(self._root, pipeline, history.value), HISTORY_COLUMNS[history], self._seen)
 
 
 def _last_ones(definitions: _Definitions, most_signs: int) -> _Definitions:

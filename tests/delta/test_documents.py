@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.base.errors import RegistryConflict, RegistryError
-from reconciler.delta.documents import Document, DocumentTable, SeenDocuments
+from reconciler.delta.documents import Document, DocumentTable
+from reconciler.delta.seen_tables import SeenTables
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def data_files(location: str) -> list[Path]:
 
 def test_what_was_seen_is_not_read_again_for_a_minute(location: str) -> None:
     now = [1000.0]
-    table = DocumentTable(location, seen=SeenDocuments(lambda: now[0]))
+    table = DocumentTable(location, seen=SeenTables(lambda: now[0]))
     assert table.read() == Document(1, {"n": 1})
     for file in data_files(location):
         file.unlink()

@@ -1,0 +1,87 @@
+"""What this process saw last of small tables on a disk: the opened table, and what was read of it. It serves again as long
+as the log shows that it is still the newest version of the same table.
+
+Two looks at the log's folder take a hundredth of the time that it takes to open a table and to query it, and a command asks
+for the same head and the same rows many times.
+
+An opened table serves one writer at a time: who is to write takes it away, and puts it back as written.
+"""
+
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from reconciler.delta.opening import is_local, local_path
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+_SEEN_SECONDS: Final = 60.0
+"""So long what was seen may serve. Within it no clean-up takes a log entry that came after: which takes ten minutes."""
+
+_MOST_TABLES: Final = 500
+_MOST_ANSWERS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class SeenTable:
+    """A table as it was seen last: opened, with what was read of it by question, which file its commit was, and when that
+    was so."""
+
+    version: int
+    table: "DeltaTable"
+    answers: dict[Hashable, Any]
+    commit: tuple[int, ...]
+    at: float
+
+    def remember(self, question: Hashable, answer: object) -> None:
+        """Keep what was read of the table."""
+        if len(self.answers) < _MOST_ANSWERS:
+            self.answers[question] = answer
+
+
+class SeenTables:
+    """The tables that this process saw, by location: only those on a disk, where a look at the log costs next to nothing."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._seen: OrderedDict[str, SeenTable] = OrderedDict()
+
+    def keep(self, location: str, table: "DeltaTable", answers: Mapping[Hashable, object]) -> None:
+        """What was just read, or written, as the newest version."""
+        version = int(table.version())
+        commit = _commit_file(location, version) if is_local(location) else None
+        if commit is not None:
+            self._seen[location] = SeenTable(version, table, dict(answers), commit, self._clock())
+            self._seen.move_to_end(location)
+        while len(self._seen) > _MOST_TABLES:
+            self._seen.popitem(last=False)
+
+    def newest(self, location: str) -> SeenTable | None:
+        """The table, if what was seen is certainly its newest version."""
+        seen = self._seen.get(location)
+        if seen is None or not self._still_stands(location, seen) or _commit_file(location, seen.version + 1) is not None:
+            return None
+        return seen
+
+    def take(self, location: str, version: int) -> "DeltaTable | None":
+        """The table, opened at this version."""
+        seen = self._seen.pop(location, None)
+        if seen is None or seen.version != version or not self._still_stands(location, seen):
+            return None
+        return seen.table
+
+    def _still_stands(self, location: str, seen: SeenTable) -> bool:
+        return 0 <= self._clock() - seen.at < _SEEN_SECONDS and _commit_file(location, seen.version) == seen.commit
+
+
+def _commit_file(location: str, version: int) -> tuple[int, ...] | None:
+    """Which file a version's commit is; None: it is not there, or nobody can tell."""
+    try:
+        found = os.stat(os.path.join(local_path(location), "_delta_log", f"{version:020}.json"))
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
