@@ -10,9 +10,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from reconciler.base.cache import Cache, NoCache
 from reconciler.base.diagnostics import errors_among
@@ -29,6 +30,8 @@ from reconciler.project.manifest.environment import PROJECT_FILE, Environment, P
 from reconciler.project.manifest.warehouses import canonical_warehouse
 from reconciler.registry.delta import DeltaRegistry
 from reconciler.registry.protocol import Glance, Registry
+
+_REGISTRIES: Final = 8
 
 Glances = dict[str, tuple[float, Glance | None]]
 """By pipeline: when its head was looked at, by the monotonic clock in seconds, and what was seen (None: no head that can be
@@ -83,7 +86,13 @@ def open_target(root: Path, environment: str | None) -> Target:
     warehouse = warehouse_location(found, root)
     others = tuple(_warehouses(root, (one for other, one in project.environments.items() if other != name)))
     _require_apart(name, warehouse, others)
-    return Target(root, found, warehouse, DeltaRegistry(warehouse), cache, is_default=name == project.default, others=others)
+    return Target(root, found, warehouse, registry_of(warehouse), cache, is_default=name == project.default, others=others)
+
+
+@lru_cache(maxsize=_REGISTRIES)
+def registry_of(warehouse: str) -> Registry:
+    """The registry of a warehouse: one for a process, as what is seen of it serves whatever the process does next."""
+    return DeltaRegistry(warehouse)
 
 
 def _require_apart(environment: str, warehouse: str, others: tuple[str, ...]) -> None:
