@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, NoReturn, TypeAlias
 
 from reconciler.base.digest import JsonObject
@@ -65,7 +66,7 @@ class Ingress:
 
 def store_rows(service: Service, pipeline: str, program: Program, name: str, body: bytes, how: Ingress) -> tuple[str, int]:
     """Take the rows of a request: the table's key, and the number of its file. Raises Refused."""
-    table = table_that_takes_rows(pipeline, program, name)
+    table = table_that_takes_rows(service, pipeline, program, name)
     key = fold(table.name)
     folder = folder_of_requests(service.target, pipeline, key)
     lines, errors = _lines(table, body, how)
@@ -83,15 +84,32 @@ def store_lines(service: Service, pipeline: str, table: Table, content: bytes) -
     _stored(service, pipeline, table, content)
 
 
-def table_that_takes_rows(pipeline: str, program: Program, name: str) -> Table:
-    """The table of that name. Raises Refused."""
+def table_that_takes_rows(service: Service, pipeline: str, program: Program, name: str) -> Table:
+    """The table of that name, whose `http_input` reads what the service stores. Raises Refused."""
     table = program.tables.get(key_in(program, name) or "")
     if table is None:
         raise Refused(404, "UnknownInputStream", f"pipeline {pipeline} has no table {name!r}")
-    if f"{fold(table.name)}.{HTTP_CONNECTOR}" not in program.connectors:
-        message = f"table {table.name} takes no rows over HTTP: its pipeline is git's, and declares no http_input for it"
-        raise Refused(400, "NoHttpInput", message)
+    _require_connector(service, pipeline, program, table)
     return table
+
+
+def _require_connector(service: Service, pipeline: str, program: Program, table: Table) -> None:
+    """Whether the table's `http_input` reads the folder in which the service stores requests. One that reads another folder
+    would never read them. Raises Refused."""
+    key = fold(table.name)
+    folder = folder_of_requests(service.target, pipeline, key)
+    connector = program.connectors.get(f"{key}.{HTTP_CONNECTOR}")
+    if connector is None:
+        why = f"no connector {HTTP_CONNECTOR} is applied for it"
+    elif connector.transport != "http_input":
+        why = f"its connector {HTTP_CONNECTOR} is no http_input"
+    elif (read := Path(connector.settings["transport"]["config"]["path"])).resolve() != folder.resolve():
+        why = f"its connector {HTTP_CONNECTOR} reads {read}, and this service stores requests in {folder}"
+    else:
+        return
+    needed = f"{{table: {table.name}, name: {HTTP_CONNECTOR}, transport: {{name: http_input, config: {{path: {folder}}}}}}}"
+    message = f"table {table.name} takes no rows over HTTP: {why}. Declare and apply the connector {needed}"
+    raise Refused(400, "NoHttpInput", message)
 
 
 def _stored(service: Service, pipeline: str, table: Table, content: bytes) -> int:

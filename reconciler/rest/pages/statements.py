@@ -77,7 +77,8 @@ class _Statement:
         service, pipeline, sql = self._service, self._pipeline, self._sql
         if not self._is_in_transaction():
             return answer_in_parts(service, pipeline, "query", self._may_work, sql=sql, format=form)
-        table = table_that_takes_rows(pipeline, applied_program(service, pipeline), read_statement(sql).table)
+        program = applied_program(service, pipeline)
+        table = table_that_takes_rows(service, pipeline, program, read_statement(sql).table)
         store_lines(service, pipeline, table, answer_of(service, pipeline, "rows", sql=sql, aim=asdict(aim_of(table))))
         return iter(())
 
