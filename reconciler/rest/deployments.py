@@ -5,7 +5,7 @@
   takes.
 - A pipeline that is to run has one process of the server's, which applies what the files say and then runs
   (`work.WORK`). That is begun only when apply would not refuse the plan; else the pipeline awaits approval, of that plan and
-  no other, and nothing is touched.
+  no other, and nothing is touched. That plan may be approved, or carried out, by other means: then the start goes on.
 - Who starts with `allow` agrees to the plan of that moment, as if he approved it. Of files that are git's he can't: their
   policy decides. Nor does he take back a rejection, be it his own: such a plan awaits approval.
 - When the process ends by itself with an error, the wish becomes to be stopped, and the error stays until it is dismissed.
@@ -27,13 +27,13 @@ from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import PlanRejected, ReconcileError
 from reconciler.base.moments import this_moment
-from reconciler.environment.source import pipeline_names
 from reconciler.environment.target import Target
 from reconciler.plan.model import Plan
 from reconciler.registry.changing import change_document
 from reconciler.registry.model import Deployment
 from reconciler.rest.descriptions import read_description, remove_requests
 from reconciler.rest.errors import Refused, Told, may_pass, told_of, told_of_any
+from reconciler.rest.known import wait_for_known
 from reconciler.rest.pipeline_processes import PipelineProcesses
 from reconciler.rest.same_starts import PAUSED, RUNNING, STOPPED, require_same_start
 from reconciler.rest.shown_diff import list_changed, shown_diff
@@ -44,7 +44,6 @@ from reconciler.service.states import Standing, read_standing
 from reconciler.state.controls import pause, resume
 from reconciler.state.lifecycle import State
 from reconciler.state.stopping import live_run, stop_run
-from reconciler.workspace.pipelines import known_pipelines
 
 _POLL_SECONDS: Final = 0.05
 _LONGEST_POLL_SECONDS: Final = 1.0
@@ -153,6 +152,16 @@ class Deployments:
                 pending = self._pending(pipeline)
             self._go_on(pipeline, wish, pending)
 
+    def go_on(self, pipeline: str) -> None:
+        """Go on with a start whose plan needs nobody any more: it was approved, or carried out, by other means."""
+        with self.lock(pipeline):
+            wish = self.wish(pipeline)
+            pending = self._pending(pipeline) if wish.awaits and not self._is_ending else None
+            if pending is None or pending.refusal is not None or live_run(self._target.registry, pipeline) is not None:
+                return
+            if pending.plan.digest == wish.awaits or pending.plan.changes_nothing:
+                self._go_on(pipeline, wish, pending)
+
     def pause(self, pipeline: str, by: str) -> None:
         """Have a pipeline that runs take no input."""
         with self.lock(pipeline):
@@ -220,7 +229,7 @@ class Deployments:
 
     def take_up(self) -> None:
         """Go on with what was wished before this service was started."""
-        for pipeline in self._known():
+        for pipeline in wait_for_known(self._target):
             with self.lock(pipeline):
                 if self.is_worked_on(pipeline):
                     continue
@@ -240,16 +249,6 @@ class Deployments:
             working.ask_to_end()
         while self._workers or self._clearing:
             time.sleep(_POLL_SECONDS)
-
-    def _known(self) -> tuple[str, ...]:
-        """All pipelines, when the registry can be reached; those that have files, where it is damaged."""
-        while True:
-            try:
-                return known_pipelines(self._target)
-            except (ReconcileError, OSError) as error:
-                if not may_pass(error):
-                    return pipeline_names(self._target.root)
-            time.sleep(_LONGEST_POLL_SECONDS)
 
     def _take_up(self, pipeline: str, incarnation: str | None) -> None:
         """Go on with one pipeline, when what the service before left running has ended."""

@@ -36,6 +36,7 @@ _BACKLOG: Final = 256
 _REQUESTS: Final = 1_000
 """Answered at the same time; others are told to come again (503)."""
 _TIDY_SECONDS: Final = 30.0
+_LOOK_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +102,23 @@ def _tidy_up(service: Service) -> None:
             remove_read_requests(service)
 
 
+def _go_on_with_approved(service: Service) -> None:
+    """Starts that wait go on when their plan was approved by other means, such as `reconcile approve`."""
+    while True:
+        time.sleep(_LOOK_SECONDS)
+        with suppress(ReconcileError, OSError):
+            for pipeline in service.lookup.names():
+                with suppress(ReconcileError, OSError):
+                    service.deployments.go_on(pipeline)
+
+
 def serve_http(
     target: Target, place: Place, listener: socket.socket, wanted: WantedHttp, boundary: Boundary = no_boundary
 ) -> None:
     """Answer requests until this process gets a SIGTERM."""
     complete(target)
     service = new_service(target, place, lambda: asking.get() or getpass.getuser(), boundary, nests=wanted.nests)
-    for task in (service.deployments.take_up, lambda: _tidy_up(service)):
+    for task in (service.deployments.take_up, lambda: _tidy_up(service), lambda: _go_on_with_approved(service)):
         threading.Thread(target=task, daemon=True).start()
     application = new_application(service, wanted.callers(), is_local=wanted.is_local)
 

@@ -82,6 +82,20 @@ def test_an_approval_leads_over_bootstrapping_to_what_was_wished(service: Servin
     pipeline.stop(force=True)
 
 
+def test_a_start_goes_on_when_its_plan_is_approved_by_other_means(service: Serving) -> None:
+    pipeline = service.pipeline("elsewhere", NAMED)
+    pipeline.start()
+    pipeline.stop(force=True)
+    pipeline.modify(sql=RENAMED)
+    pipeline.start()
+    assert pipeline.status() == PipelineStatus.AWAITINGAPPROVAL
+    files = Project.open(service.root).pipeline("elsewhere")
+    files.approve(files.plan().digest, by="ann")
+    pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=60)
+    assert files.plan().changes_nothing
+    pipeline.stop(force=True)
+
+
 @pytest.mark.parametrize("by", ["", "ben"], ids=["who starts", "somebody else"])
 def test_a_start_that_allows_takes_no_rejection_back(by: str, service: Serving) -> None:
     name = f"rejected{len(by)}"

@@ -74,6 +74,25 @@ def test_a_plan_is_approved(service: Serving) -> None:
     pipeline.stop(force=True)
 
 
+def test_an_approval_that_is_not_enough_says_what_is_missing(own_service: Callable[..., Serving]) -> None:
+    service = own_service()
+    rules = "[{hazard: H903, verdict: approve, reason: ask its readers}]"
+    (service.root / "policy.yaml").write_text(f"apiVersion: reconciler/v1\nkind: Policy\nrules: {rules}\n")
+    pipeline = service.pipeline("shop", TABLE + VIEW)
+    pipeline.start()
+    pipeline.stop(force=True)
+    pipeline.modify(sql=TABLE)
+    pipeline.start()
+    digest = digest_in(page(service, "/console/pipelines/shop/plan"))
+    said = act(service, "shop", "approve", digest=digest, by="ann")
+    assert "ann approved the plan; it still waits: " in said
+    assert "Missing: 1" in said
+    assert "being carried out" not in said
+    assert "ben approved the plan; it is being carried out" in act(service, "shop", "approve", digest=digest, by="ben")
+    pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=60)
+    pipeline.stop(force=True)
+
+
 def test_a_plan_is_rejected(service: Serving) -> None:
     pipeline = changed(service, "console-rejected")
     digest = digest_in(page(service, "/console/pipelines/console-rejected/plan"))

@@ -11,6 +11,7 @@ from reconciler.apply.rejecting import reject_plan
 from reconciler.base.errors import ReconcileError
 from reconciler.rest.errors import Refused
 from reconciler.rest.shared import Service
+from reconciler.service.pending import read_pending
 
 ANOTHER_PLAN: Final = "A504"
 """The code of errors that say that a plan is not the one that was meant."""
@@ -19,10 +20,13 @@ ANOTHER_PLAN: Final = "A504"
 def approve(service: Service, pipeline: str, digest: str, by: str, comment: str, *, overrides: Overrides = False) -> str:
     """Approve a plan; `overrides`: which rejections by others it lifts. One that a start waits for is carried out then. What
     was done, in words. Raises Refused and ReconcileError."""
-    wish = service.deployments.wish(pipeline)
-    record_approval(service.target, pipeline, digest, by, comment, overrides=overrides)
-    if wish.awaits == digest:
-        service.deployments.approve(pipeline, by)
+    is_awaited = service.deployments.wish(pipeline).awaits == digest
+    given = record_approval(service.target, pipeline, digest, by, comment, overrides=overrides)
+    pending = read_pending(service.target, pipeline)
+    if pending is not None and pending.refusal is not None:
+        return "; ".join((f"{by} approved the plan", *given.notes, f"it still waits: {pending.refusal.message}"))
+    if is_awaited:
+        service.deployments.go_on(pipeline)
         return f"{by} approved the plan; it is being carried out"
     return f"{by} approved the plan; start the pipeline, or run reconcile apply, to carry it out"
 
