@@ -37,7 +37,7 @@ def new_application(service: Service, callers: Callers, *, is_local: bool = True
     application.add_exception_handler(HTTPException, _unknown)
     application.add_exception_handler(Exception, _unexpected)
     login = partial(console.login_page, service)
-    application.middleware("http")(Door(callers, login, is_local=is_local).let_in)
+    application.middleware("http")(Door(callers, login, telling.told, is_local=is_local).let_in)
     return application
 
 
@@ -53,13 +53,14 @@ class _Telling:
 
     def refused(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, Refused)
-        return self._told(request, error.told)
+        return self.told(request, error.told)
 
     def failed(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, ReconcileError)
-        return self._told(request, told_of(error))
+        return self.told(request, told_of(error))
 
-    def _told(self, request: Request, told: Told) -> Response:
+    def told(self, request: Request, told: Told) -> Response:
+        """An error, to whoever sent the request."""
         return console.error_page(self._service, told.message, told.status) if _of_console(request) else sent(told)
 
 

@@ -25,10 +25,18 @@ _PLACE: Final = 2_000
 
 
 class Door:
-    """See the module. `login` makes the page that asks for a token; `is_local`: only this machine reaches the service."""
+    """See the module. `login` makes the page that asks for a token, and `refused` the answer to a caller whose role does not
+    suffice; `is_local`: only this machine reaches the service."""
 
-    def __init__(self, callers: Callers, login: Callable[[str, str], Response], *, is_local: bool) -> None:
-        self._callers, self._login, self._is_local = callers, login, is_local
+    def __init__(
+        self,
+        callers: Callers,
+        login: Callable[[str, str], Response],
+        refused: Callable[[Request, Told], Response],
+        *,
+        is_local: bool,
+    ) -> None:
+        self._callers, self._login, self._refused, self._is_local = callers, login, refused, is_local
 
     async def let_in(self, request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
         """Answer a request, or say why not."""
@@ -46,7 +54,7 @@ class Door:
         role = needed(request.method, path, request.query_params)
         if caller.role < role:
             message = f"{caller.name} is {caller.role.name.lower()}, and this needs {role.name.lower()}"
-            return sent(Told(403, "RoleRequired", message))
+            return self._refused(request, Told(403, "RoleRequired", message))
         return await self._answered(request, answer, caller)
 
     async def _answered(

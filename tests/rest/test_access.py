@@ -119,6 +119,10 @@ def test_each_may_do_what_his_role_says(own_service: Callable[..., Serving], tmp
     assert operated.status() == PipelineStatus.AWAITINGAPPROVAL
     with pytest.raises(FelderaAPIError, match="needs approver"):
         operated.approve()
+    page = f"{service.address}/console/pipelines/shop/plan"
+    shown = requests.get(page, headers={"authorization": "Bearer APPROVER"}, timeout=60).text
+    assert "You are approver." in shown
+    assert 'name="by"' not in shown
     Pipeline.get("shop", as_(Role.APPROVER)).approve()
     operated.wait_for_status(PipelineStatus.RUNNING, timeout=60)
     (given,) = open_target(service.root, None).registry.history(History.APPROVALS, "shop")
@@ -142,7 +146,9 @@ def test_a_browser_is_asked_for_its_token_once(own_service: Callable[..., Servin
         assert "httponly" in cookie
         assert "samesite=strict" in cookie
         assert "No pipeline yet" in browser.get(service.address, timeout=60).text
-        assert browser.post(f"{service.address}/console/pipelines/x/start", timeout=60).status_code == 403
+        refused = browser.post(f"{service.address}/console/pipelines/x/start", timeout=60)
+        assert (refused.status_code, refused.headers["content-type"]) == (403, "text/html; charset=utf-8")
+        assert "viewer is viewer, and this needs operator" in refused.text
     assert requests.get(f"{service.address}/v0/pipelines", timeout=60).status_code == 401
     assert requests.get(f"{service.address}/openapi.json", timeout=60).status_code == 401
 

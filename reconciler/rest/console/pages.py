@@ -154,6 +154,7 @@ class _Renderer:
             "mark": mark,
             "environment": self._service.target.environment.name,
             "by": self._service.by(),
+            "is_known": bool(asking.get()),
             "version": __version__,
             "tabs": _TABS,
             "said": "",
