@@ -194,9 +194,21 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
         with suppress(EngineError):  # on an object store; a prune removes what stays there
             remove(session.engine, join_location(target.warehouse, folder))
         remove_if_empty(join_location(target.warehouse, folder.rpartition("/")[0]))
-    details = {"apply_id": journal.apply_id, "summary": journal.summary}
+    streams = _bootstrapped_streams(journal, program)
+    details = {"apply_id": journal.apply_id, "summary": journal.summary, **({"streams": streams} if streams else {})}
     EventLog(target.registry, head.pipeline, session.tell).record(Event.APPLY_SWITCHED, "", published.step, details)
     session.boundary(f"commit_snapshot:{RECORDED}")
+
+
+def _bootstrapped_streams(journal: Journal, program: Program) -> list[str]:
+    """The streams that were computed anew: what was late for one before this step is among its rows from now on."""
+    anew = (
+        one.step.relation
+        for one in journal.entries
+        if isinstance(one.step, BootstrapView) and isinstance(one.intent, BuildIntent)
+    )
+    views = (program.views.get(fold(name)) for name in anew)
+    return [view.name for view in views if view is not None and view.stream is not None]
 
 
 def _applied_program(target: Target, head: Head, program: Program) -> Program:

@@ -316,6 +316,15 @@ def test_late_rows_are_kept_where_that_is_asked_for_and_go_with_their_step(tmp_p
     )[2:]
     assert len(stored_letters(tmp_path)) == 4
 
+    # A stream that is computed anew has what was late before: the event log says as of which step.
+    write_pond(tmp_path, kept.replace("max(temperature)", "min(temperature)"))
+    open_pond(tmp_path, spark_engine).apply()
+    first, *_, last = (event for event in open_pond(tmp_path, spark_engine).events() if event.event == "apply switched")
+    assert (first.details["streams"], last.details["streams"]) == (["hourly", "once"], ["hourly"])
+    assert last.step is not None
+    assert last.step > max(letter[0] for letter in letters(tmp_path, spark_engine))
+    assert ("b", "09:00", 2, 1, "on_time") in hourly(tmp_path)
+
 
 def test_keys_that_have_most_of_the_rows_are_told(tmp_path: Path, spark_engine: Engine) -> None:
     write_pond(tmp_path)
