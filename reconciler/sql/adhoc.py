@@ -67,8 +67,20 @@ def read_select(sql: str) -> Select | Diagnostic:
     if isinstance(relations, Problem):
         if relations.code == "S216":
             return _not_allowed(relations)
+        if relations.code == "S213":
+            # That speaks of a view's query.
+            return _no_select(tokens)
         return Diagnostic("S240", f"not one SELECT: {relations.message}", None, relations.hint or _QUERY_HINT)
     return Select(text, relations)
+
+
+def _no_select(tokens: list[Token]) -> Diagnostic:
+    """Why a text is not one query at all."""
+    if any(token.is_symbol(";") for token in tokens):
+        return Diagnostic("S240", "not one SELECT: several statements", None, "run one at a time")
+    changes = tokens[0].is_word("INSERT", "DELETE")
+    hint = "to change rows, run: reconcile execute" if changes else _QUERY_HINT
+    return Diagnostic("S240", f"not one SELECT: the statement begins with {shown(tokens[0])}", None, hint)
 
 
 def read_change(sql: str) -> Insert | Delete | Diagnostic:

@@ -32,6 +32,20 @@ def test_what_is_no_select(sql: str) -> None:
     assert read.hint is not None
 
 
+@pytest.mark.parametrize(
+    ("sql", "message", "hint"),
+    [
+        ("SELEC 1", "not one SELECT: the statement begins with 'SELEC'", "for example: SELECT * FROM t WHERE …"),
+        ("DELETE FROM t", "not one SELECT: the statement begins with 'DELETE'", "to change rows, run: reconcile execute"),
+        ("SELECT 1; SELECT 2", "not one SELECT: several statements", "run one at a time"),
+    ],
+)
+def test_what_is_said_of_no_select_speaks_of_no_view(sql: str, message: str, hint: str) -> None:
+    read = read_select(sql)
+    assert isinstance(read, Diagnostic)
+    assert (read.message, read.hint) == (message, hint)
+
+
 def test_inserts_of_the_seeds() -> None:
     assert read_change("insert into students values (1, 'Alice'), (2, 'Bob')") == Insert("students", ())
 
