@@ -55,7 +55,7 @@ _COMMANDS = {
     "history": "List the applies, and show the program as it was.",
     "prune": "Delete the rows of versions and steps that retention does not keep.",
     "checkpoint": "List, create and restore checkpoints of a pipeline.",
-    "serve": "Keep Spark warm, so that commands answer at once.",
+    "serve": "Keep Spark warm for commands; serve the API and the console.",
     "setup": "Fetch the jars that Spark needs, once per installation.",
     "completion": "Print a shell's completion script.",
 }

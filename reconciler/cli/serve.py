@@ -47,7 +47,7 @@ _IDLE_MINUTES = 60.0
     "idle_minutes",
     type=click.FloatRange(min=0, min_open=True),
     metavar="MINUTES",
-    help=f"End after this time without a command. [{_IDLE_MINUTES:.0f} with --background, else never]",
+    help=f"End after so long without a command, query or pipeline. [{_IDLE_MINUTES:.0f} with --background, else never]",
 )
 @click.option(
     "--port",
@@ -82,8 +82,8 @@ def command(
 ) -> int:
     """Keep one Spark warm for this repository, and run its pipelines for whoever asks over HTTP.
 
-    While it does, `query`, `execute`, `apply`, `run --once`, `promote`, `rollback`, `prune`, `versions diff --data` and
-    `checkpoint restore` use it: the same commands with the same results, without the wait for Spark.
+    While it does, `query`, `execute`, `apply`, `run --once`, `promote`, `rollback`, `prune`, `versions diff --data`,
+    `versions refresh` and `checkpoint restore` use it: the same commands with the same results, without the wait for Spark.
 
     Only this machine can reach it, unless --host says more. RECONCILE_OWN_SPARK=1 has a command start a Spark of its own.
 
@@ -145,6 +145,7 @@ def _in_background(place: Place, wanted: Wanted, http: Http | None, where: str) 
         process, why = start_in_background(place, serve)
     except Taken as taken:
         say(taken.message)
+        note("nothing of that server has changed; to give it other options: `reconcile serve --stop`, then start it anew")
         return EXIT_DONE
     say(f"ready: process {process}{where}; `reconcile serve --stop` ends it")
     if why:

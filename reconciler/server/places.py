@@ -10,8 +10,8 @@ from typing import Final
 
 _SERVED: Final = frozenset({"query", "execute", "apply", "promote", "rollback", "prune"})
 """Commands that may need Spark."""
-_SERVED_WITH: Final = {"run": "--once", "versions": "--data", "checkpoint": "restore"}
-"""Commands of which one form may need Spark, and the word that tells it."""
+_SERVED_WITH: Final = {"run": ("--once",), "versions": ("--data", "refresh"), "checkpoint": ("restore",)}
+"""Commands of which some forms may need Spark, and the words that tell these."""
 _COMPLETION: Final = "_RECONCILE_COMPLETE"
 _NOT_SERVED: Final = "RECONCILE_OWN_SPARK"
 """Set it, and a command starts a Spark of its own."""
@@ -63,7 +63,7 @@ def is_served(arguments: Sequence[str]) -> bool:
     if not arguments or os.environ.get(_COMPLETION) or os.environ.get(_NOT_SERVED):
         return False
     command = arguments[0]
-    return command in _SERVED or _SERVED_WITH.get(command) in arguments[1:]
+    return command in _SERVED or not frozenset(_SERVED_WITH.get(command, ())).isdisjoint(arguments[1:])
 
 
 def repository_named(arguments: Sequence[str]) -> Path:

@@ -421,6 +421,7 @@ def _connected(server: _Running) -> socket.socket:
         (["run", "p"], False),
         (["versions", "diff", "v@v1", "v@v2"], False),
         (["versions", "diff", "v@v1", "v@v2", "--data"], True),
+        (["versions", "refresh", "v@v1"], True),
         (["checkpoint", "list", "p"], False),
         (["checkpoint", "restore", "p", "1"], True),
         (["plan"], False),
