@@ -1,6 +1,7 @@
 """Dead letters in queries: by connector and step, beside a relation of their name."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
 from tests.shops.lineitem import PROGRAM, YAML, make, opened, put
 from tests.shops.runs import Reconcile
+
+PAGE = Path(__file__).parents[2] / "docs/formats.md"
 
 
 class NoEngine:
@@ -57,6 +60,19 @@ def test_a_relation_of_that_name_goes_before(tmp_path: Path) -> None:
 def test_they_can_not_be_written(root: Path) -> None:
     with pytest.raises(ReconcileError):
         opened(root).execute("DELETE FROM dead_letters")
+
+
+def test_they_are_deleted_as_the_page_says(root: Path) -> None:
+    (example,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    for number in range(2):
+        put(root, "live", f"{number}.json", {"id": "no number"})
+        opened(root).run_once()
+    assert [one["step"] for one in without_engine(root).query("SELECT * FROM dead_letters")] == [2, 3]
+    exec(example.replace(".reconcile/warehouse", str(root / "warehouse")).replace("100", "3"), {})
+    assert [one["step"] for one in without_engine(root).query("SELECT * FROM dead_letters")] == [3]
+    put(root, "live", "2.json", {"id": "no number"})
+    opened(root).run_once()
+    assert [one["step"] for one in without_engine(root).query("SELECT * FROM dead_letters")] == [3, 4]
 
 
 @pytest.mark.parametrize(
