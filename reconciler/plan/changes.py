@@ -1,4 +1,5 @@
-"""Which changes a form shows in full when there are too many for a reader, and how the others are summed up.
+"""The changes of a plan in words; which of them a form shows in full when there are too many for a reader, and how the others
+are summed up.
 
 The more a change tells, the sooner it is shown: what is removed, then what was changed itself, then what is new, then what
 changes only because of what it reads. Whoever shows fewer than all says how many there are of each sort, and names them.
@@ -10,8 +11,9 @@ from dataclasses import dataclass
 from reconciler.base.declarations import RelationKind
 from reconciler.diff.causes import Cause, FunctionChanged, ReadsChanged, SettingsChanged
 from reconciler.diff.model import Action, RelationChange
+from reconciler.diff.wording import describe_address, describe_cause, describe_difference
 from reconciler.plan.model import Plan
-from reconciler.plan.words import describe_effects
+from reconciler.plan.words import SYMBOLS, describe_effects, describe_function
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +85,43 @@ def rank_of(change: RelationChange) -> int:
             return 2
         case Action.MODIFIED:
             return 3 if is_affected_only(change) else 1
+
+
+@dataclass(frozen=True, slots=True)
+class ToldChange:
+    """A change of any kind in words: of a relation, a function, a safeguard or a connector. `rank`: the lower, the more it
+    tells. `effect` is what becomes of a relation. `why` are clauses; `is_own` says that they speak of the thing itself and
+    not of what it reads."""
+
+    rank: int
+    symbol: str
+    noun: str
+    name: str
+    effect: str
+    why: tuple[str, ...]
+    is_own: bool
+
+
+def told_changes(plan: Plan) -> list[ToldChange]:
+    """All changes of a plan but those of words alone."""
+    found = []
+    for row in rows_of(plan):
+        change = row.change
+        why = tuple(describe_cause(cause) for cause in change.causes)
+        own = not is_affected_only(change)
+        noun = change.kind.value
+        found.append(ToldChange(rank_of(change), SYMBOLS[change.action], noun, change.name, row.effect, why, own))
+    for function in plan.diff.functions:
+        words = describe_function(function)
+        why = (words,) if words else ()
+        found.append(ToldChange(1, SYMBOLS[function.action], "function", function.name, "", why, True))
+    for loosened in plan.diff.loosened:
+        why = (f"loosened: {loosened.applied} → {loosened.desired}",)
+        found.append(ToldChange(1, SYMBOLS[Action.MODIFIED], loosened.safeguard.value, loosened.subject, "", why, True))
+    for connector in plan.diff.connectors:
+        why = (*describe_address(connector), *map(describe_difference, connector.differences))
+        if connector.renamed_from is not None:
+            why = (f"renamed from {connector.renamed_from}", *why)
+        noun = f"{connector.direction.value} connector"
+        found.append(ToldChange(1, SYMBOLS[connector.action], noun, connector.name, "", why, True))
+    return found

@@ -12,11 +12,8 @@ Rules:
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
-from reconciler.diff.model import Action
-from reconciler.diff.wording import describe_address, describe_cause, describe_difference
-from reconciler.plan.changes import is_affected_only, rank_of, rows_of
+from reconciler.plan.changes import ToldChange, told_changes
 from reconciler.plan.escaping import code, entities, fenced, inline
 from reconciler.plan.impact import Impact
 from reconciler.plan.impact_words import describe_table, describe_totals, describe_view, is_told
@@ -24,10 +21,8 @@ from reconciler.plan.model import Hazard, Plan
 from reconciler.plan.policy import describe_demand
 from reconciler.plan.text_form import query_difference
 from reconciler.plan.words import (
-    SYMBOLS,
     describe_approval,
     describe_bound_call,
-    describe_function,
     describe_metadata,
     describe_rolled_back,
     describe_spared,
@@ -101,49 +96,11 @@ def _shares(sizes: Sequence[int], least: Sequence[int], limit: int) -> list[int]
     return [max(low, smallest) for smallest in least]
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """A row of the table. `rank`: the lower, the more it tells. `why` are clauses; `is_own` says that they speak of the
-    thing itself and not of what it reads."""
-
-    rank: int
-    symbol: str
-    noun: str
-    name: str
-    effect: str
-    why: tuple[str, ...]
-    is_own: bool
-
-
-def _changes(plan: Plan) -> list[_Change]:
-    found = []
-    for row in rows_of(plan):
-        change = row.change
-        why = tuple(describe_cause(cause) for cause in change.causes)
-        own = not is_affected_only(change)
-        noun = change.kind.value
-        found.append(_Change(rank_of(change), SYMBOLS[change.action], noun, change.name, row.effect, why, own))
-    for function in plan.diff.functions:
-        words = describe_function(function)
-        why = (words,) if words else ()
-        found.append(_Change(1, SYMBOLS[function.action], "function", function.name, "", why, True))
-    for loosened in plan.diff.loosened:
-        why = (f"loosened: {loosened.applied} → {loosened.desired}",)
-        found.append(_Change(1, SYMBOLS[Action.MODIFIED], loosened.safeguard.value, loosened.subject, "", why, True))
-    for connector in plan.diff.connectors:
-        why = (*describe_address(connector), *map(describe_difference, connector.differences))
-        if connector.renamed_from is not None:
-            why = (f"renamed from {connector.renamed_from}", *why)
-        noun = f"{connector.direction.value} connector"
-        found.append(_Change(1, SYMBOLS[connector.action], noun, connector.name, "", why, True))
-    return found
-
-
 def _heads(plan: Plan, impact: Impact | None, limit: int) -> Iterator[list[str]]:
     """What always stands, with less and less detail."""
-    changes = _changes(plan)
+    changes = told_changes(plan)
     hazards = _hazards(plan)
-    causes: tuple[Callable[[_Change], bool], ...] = (lambda _: True, lambda change: change.is_own, lambda _: False)
+    causes: tuple[Callable[[ToldChange], bool], ...] = (lambda _: True, lambda change: change.is_own, lambda _: False)
     for shows_why in causes:
         yield _frame(plan, impact, hazards, _table(changes, shows_why))
     telling = sorted(range(len(changes)), key=lambda index: (changes[index].rank, index))
@@ -206,7 +163,7 @@ def _grouped(hazards: Sequence[Hazard], room: int) -> list[str]:
     ]
 
 
-def _table(changes: Sequence[_Change], shows_why: Callable[[_Change], bool]) -> list[str]:
+def _table(changes: Sequence[ToldChange], shows_why: Callable[[ToldChange], bool]) -> list[str]:
     if not changes:
         return []
     lines = ["| | what | effect | why |", "|---|---|---|---|"]
@@ -217,7 +174,7 @@ def _table(changes: Sequence[_Change], shows_why: Callable[[_Change], bool]) -> 
     return [*lines, ""]
 
 
-def _counts(changes: Sequence[_Change], room: int | None) -> list[str]:
+def _counts(changes: Sequence[ToldChange], room: int | None) -> list[str]:
     """Changes summed up, the most telling first; with all names, or with as many as fit into `room` bytes."""
     groups: dict[tuple[int, str, str, str], list[str]] = {}
     for change in changes:
