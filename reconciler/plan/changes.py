@@ -1,5 +1,5 @@
-"""The changes of a plan in words; which of them a form shows in full when there are too many for a reader, and how the others
-are summed up.
+"""The changes of a plan in words; which of them a form shows in full when there are too many for a reader, and how the
+others are summed up.
 
 The more a change tells, the sooner it is shown: what is removed, then what was changed itself, then what is new, then what
 changes only because of what it reads. Whoever shows fewer than all says how many there are of each sort, and names them.

@@ -74,6 +74,25 @@ def test_a_plan_is_approved(service: Serving) -> None:
     pipeline.stop(force=True)
 
 
+def test_a_plan_of_connectors_and_settings_is_shown_whole(service: Serving) -> None:
+    out = {
+        "name": "out",
+        "transport": {"name": "file_output", "config": {"path": str(service.root / "out")}},
+        "format": {"name": "json"},
+    }
+    shown = "CREATE VIEW shown {} AS SELECT id FROM items;"
+    pipeline = service.pipeline("console-connectors", TABLE + shown.format(""))
+    pipeline.start()
+    pipeline.stop(force=True)
+    with_output = shown.format(f"WITH ('connectors' = '{json.dumps([out])}')")
+    pipeline.modify(sql=TABLE + with_output, description="with an output")
+    text = page(service, "/console/pipelines/console-connectors/plan")
+    assert "+</code> <strong>output connector shown.out</strong>" in text
+    assert f"writes to {service.root}/out" in text
+    assert "<strong>shown.out</strong> sends only new changes: " in text
+    assert "description of console-connectors" in text
+
+
 def test_an_approval_that_is_not_enough_says_what_is_missing(own_service: Callable[..., Serving]) -> None:
     service = own_service()
     rules = "[{hazard: H903, verdict: approve, reason: ask its readers}]"

@@ -16,6 +16,7 @@ from starlette.staticfiles import StaticFiles
 from reconciler.base.digest import digest_text
 from reconciler.base.errors import NotFound, ReconcileError
 from reconciler.base.names import fold
+from reconciler.base.printing import printable
 from reconciler.base.version import __version__
 from reconciler.registry.model import Deployment
 from reconciler.rest.access import asking
@@ -146,6 +147,7 @@ class _Renderer:
     def __init__(self, service: Service) -> None:
         self._pages = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined)
         self._pages.filters["path"] = lambda text: quote(str(text), safe="")
+        self._pages.filters["printable"] = printable
         self._service = service
 
     def __call__(self, template: str, status_code: int = 200, mark: str = "", **values: Any) -> HTMLResponse:

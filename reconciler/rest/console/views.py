@@ -7,11 +7,19 @@ from typing import Any, Final
 
 from reconciler.apply.decisions import lifts_text, read_decisions
 from reconciler.base.errors import ReconcileError
-from reconciler.diff.wording import describe_cause
 from reconciler.environment.target import Target
-from reconciler.plan.changes import rows_of
+from reconciler.plan.changes import ToldChange, told_changes
 from reconciler.plan.model import Plan
-from reconciler.plan.words import SYMBOLS, describe_approval, judged_hazards, step_groups, summarise
+from reconciler.plan.words import (
+    describe_approval,
+    describe_bound_call,
+    describe_metadata,
+    describe_spared,
+    judged_hazards,
+    step_groups,
+    summarise,
+    told_metadata,
+)
 from reconciler.query.dead_letters import ALWAYS_DEAD_LETTERS, rows_without_engine
 from reconciler.registry.model import Deployment
 from reconciler.registry.protocol import History
@@ -58,24 +66,19 @@ class SideBySide:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownChange:
-    """A relation that a plan changes: its sign, what becomes of it, and why."""
-
-    sign: str
-    address: str
-    effect: str
-    causes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ShownPlan:
-    """A plan as a page shows it. `refusal` is why apply would not carry it out now (empty: it would); `decided` what was
-    said of it before: approvals and rejections, in words; `rejections` those that stop it; `shown_rejections` their ids, as
-    whoever overrules them sends them back: none that comes after the page was made is overruled."""
+    """A plan as a page shows it. `changes` are those of any kind; `connectors` says what becomes of each connector, and why;
+    `others` are changes without effect on results; `unaffected` says why views need no new rows. `refusal` is why apply
+    would not carry it out now (empty: it would); `decided` what was said of it before: approvals and rejections, in words;
+    `rejections` those that stop it; `shown_rejections` their ids, as whoever overrules them sends them back: none that comes
+    after the page was made is overruled."""
 
     digest: str
     summary: str
-    changes: tuple[ShownChange, ...]
+    changes: tuple[ToldChange, ...]
+    connectors: tuple[tuple[str, str, str], ...]
+    others: tuple[str, ...]
+    unaffected: tuple[str, ...]
     hazards: tuple[tuple[str, str, str], ...]
     queries: tuple[tuple[str, tuple[SideBySide, ...]], ...]
     steps: tuple[tuple[str, tuple[str, ...]], ...]
@@ -143,15 +146,10 @@ def show_plan(service: Service, pending: Pending) -> ShownPlan:
     return ShownPlan(
         plan.digest,
         summarise(plan),
-        tuple(
-            ShownChange(
-                SYMBOLS[row.change.action],
-                f"{row.change.kind.value} {row.change.name}",
-                row.effect,
-                tuple(describe_cause(cause) for cause in row.change.causes),
-            )
-            for row in rows_of(plan)
-        ),
+        tuple(told_changes(plan)),
+        tuple((one.connector, one.outcome.value, one.reason) for one in plan.connectors),
+        (*map(describe_metadata, told_metadata(plan.diff)), *map(describe_bound_call, plan.bound_calls)),
+        tuple(map(describe_spared, plan.diff.spared)),
         tuple((hazard.code, hazard.subject, words) for hazard, words in judged_hazards(plan)),
         tuple((one.view, side_by_side(one.applied, one.desired)) for one in plan.queries),
         step_groups(plan.steps),
