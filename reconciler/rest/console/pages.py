@@ -121,7 +121,7 @@ def router(service: Service) -> APIRouter:
     def dead_letters(name: str) -> Response:
         service.lookup.require(name)
         columns, rows = views.dead_letters_of(service, name)
-        return render("dead_letters.html", name=name, tab="dead_letters", columns=columns, rows=rows)
+        return render("dead_letters.html", name=name, tab="dead_letters", columns=columns, rows=rows, most=views.LETTERS)
 
     @pages.post("/console/pipelines/{name}/{act}")
     async def do(name: str, act: str, request: Request) -> Response:

@@ -36,7 +36,8 @@ from reconciler.versions.history import PastApply, list_applies
 from reconciler.versions.looking import VersionedName, VersionList, find_object, list_versions
 
 _EVENTS: Final = 30
-_LETTERS: Final = 100
+LETTERS: Final = 100
+"""So many dead letters are shown at most."""
 _VERSIONS: Final = 20
 
 
@@ -204,7 +205,7 @@ def dead_letters_of(service: Service, name: str) -> tuple[list[str], list[Sequen
     rows = rows_without_engine(service.target, name, f"SELECT * FROM {ALWAYS_DEAD_LETTERS}", published.step)
     if rows is None:
         return [], []
-    return [column.name for column in rows.columns], list(reversed(rows.rows))[:_LETTERS]
+    return [column.name for column in rows.columns], list(reversed(rows.rows))[:LETTERS]
 
 
 def lag_of(connectors: Sequence[ConnectorStatus]) -> int:
