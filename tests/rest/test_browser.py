@@ -91,7 +91,7 @@ def test_a_change_is_seen_and_rejected_and_approved(chrome: "Chrome", service: S
     assert "needs approval" in see(chrome, service)
     picture(chrome, "console-pipelines")
     chrome.find_element(By.LINK_TEXT, "needs approval").click()
-    assert "total > 90" in text(chrome)
+    WebDriverWait(chrome, 30).until(lambda _: "total > 90" in text(chrome))
     picture(chrome, "console-plan")
     chrome.find_element(By.NAME, "comment").send_keys("too low")
     press(chrome, "Reject it")
@@ -124,7 +124,7 @@ def test_a_page_follows_what_happens(chrome: "Chrome", service: Serving, shop: P
 def test_what_became_no_row_is_found(chrome: "Chrome", service: Serving, shop: Pipeline) -> None:
     see(chrome, service, "/console/pipelines/shop")
     chrome.find_element(By.CSS_SELECTOR, "td a[href$=dead_letters]").click()
-    assert '"id": "two"' in text(chrome)
+    WebDriverWait(chrome, 30).until(lambda _: '"id": "two"' in text(chrome))
 
 
 def test_a_version_is_rolled_back(chrome: "Chrome", service: Serving, shop: Pipeline) -> None:
