@@ -42,6 +42,7 @@ from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.following import register_reader
 from reconciler.materialize.registry_backups import require_newest_registry
+from reconciler.plan.text_form import render_text
 from reconciler.project.snapshot.codec import encode_program
 from reconciler.project.snapshot.model import Snapshot, take_snapshot
 from reconciler.registry.intents import ComputeAgain, CopyRows, PutBack, RestoreCheckpoint, RestoredRelation
@@ -115,8 +116,11 @@ def restore_checkpoint(target: Target, pipeline: str, wanted: WantedRestore, ses
         restore = Restore(pipeline, checkpoint.name, source, work.record)
         plan = plan_restore(target, restore, restored)
         require_merged(target, plan, restore)
-        if approve_as is not None and needs_approval(target, plan, restore, restored):
-            give_approval(target, plan, approve_as, "")
+        if needs_approval(target, plan, restore, restored):
+            for line in render_text(plan).splitlines():
+                session.tell(line)
+            if approve_as is not None:
+                give_approval(target, plan, approve_as, "")
         require_consent(target, plan, restore, restored)
         # What was refused until here touched nothing.
         remember_commit(target, plan, restore)

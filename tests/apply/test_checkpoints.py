@@ -163,9 +163,10 @@ def test_a_restore_that_changes_the_program_is_approved_like_a_rollback(shop: Pa
     awaiting = YAML.replace("bootstrap_policy: allow", "bootstrap_policy: await_approval")
     write_project(shop, CHANGED, awaiting)
     open_project(shop).apply()
-    before = head_of(shop)
+    before, told = head_of(shop), list[str]()
     with pytest.raises(ApprovalRequired) as refusal:
-        open_project(shop).restore("good")
+        open_project(shop).observed(tell=told.append).restore("good")
+    assert "  Approval: needed (bootstrap_policy: await_approval)" in told
     assert "checkpoint good of shop needs a recorded approval" in refusal.value.message
     assert head_of(shop) == before
     digest = str(refusal.value.hint).split(" shop ")[1][:12]
