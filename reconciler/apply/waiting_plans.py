@@ -7,6 +7,7 @@ from reconciler.apply.planning import plan_pipeline
 from reconciler.apply.promoting import plan_promotion
 from reconciler.apply.restore_plans import proposed_restore
 from reconciler.apply.rolling_back import plan_rollback, proposed
+from reconciler.base.digest import short
 from reconciler.base.errors import NotFound, ReconcileError
 from reconciler.environment.target import Target
 from reconciler.plan.model import Plan
@@ -22,9 +23,13 @@ def find_waiting(target: Target, pipeline: str, digest: str) -> Plan:
     plan = (_asked_for(target, pipeline, wanted) or _promotion(target, pipeline, wanted)) if is_told else None
     plan = plan or plan_pipeline(target, pipeline)
     if not is_told or not _begins(plan, wanted):
+        few = "" if is_told else f" (give at least {_LEAST_DIGITS} digits of it)"
+        files = (
+            "its files change nothing" if plan.changes_nothing else f"the plan of its files has digest {short(plan.digest)}"
+        )
         raise ReconcileError(
             "A504",
-            f"no pending plan of {pipeline} has digest {digest}; the plan of its files has digest {plan.digest}",
+            f"no pending plan of {pipeline} has digest {digest}{few}; {files}",
             "run `reconcile plan` again: the files or the registry changed. To approve a rollback or a restore, add "
             "--approve to its command, or give the digest of the pending plan that its command shows",
         )

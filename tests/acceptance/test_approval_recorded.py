@@ -30,7 +30,11 @@ def test_an_approval_is_of_one_digest_and_never_of_whatever_comes_next(applied: 
     applied.write(THREE)
     refused(applied, "there is no plan.lock")
     assert "A504" in applied.reconcile("approve", "shop", digest, expect=1)
-    applied.reconcile("approve", "shop", "sha256:", expect=1)
+    now = str(applied.plan()["digest"]).removeprefix("sha256:")[:12]
+    said = applied.reconcile("approve", "shop", "sha256:", expect=1)
+    assert f"has digest sha256: (give at least 12 digits of it); the plan of its files has digest {now}\n" in said
+    applied.write(ONE)
+    assert f"has digest {digest}; its files change nothing\n" in applied.reconcile("approve", "shop", digest, expect=1)
 
 
 @pytest.mark.parametrize("nobody", ["", " ", "@", "@ann", " @example.org", "\u200b", "\u3164@example.org"])
