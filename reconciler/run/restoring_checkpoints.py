@@ -46,6 +46,7 @@ from reconciler.run.output_starts import begun, going_back
 from reconciler.run.outputs_by_place import outputs_of, sent_by, states_known, still_known
 from reconciler.run.publishing_head import publish_head, record_applied, with_program
 from reconciler.state.applied import read_snapshot
+from reconciler.state.events import Event, EventLog
 from reconciler.state.step_history import ToldOfStep
 from reconciler.versions.numbering import Switch, record_versions, versions_restored
 
@@ -92,6 +93,8 @@ def carry_out_restore(target: Target, stored: Stored[Head], session: Session) ->
     switch = Switch(intent.step, now, restore.by, "", applied.approval, "", restore.apply_id, placements=work.placements)
     record_versions(target.registry, head, done.versions, snapshot, switch)
     written = publish_head(target.registry, stored, done, program, ToldOfStep(kind_of(restore)), boundary)
+    details = {"checkpoint": restore.checkpoint, "pipeline": restore.source, "of_step": restore.step, "by": restore.by}
+    EventLog(target.registry, head.pipeline, session.tell).record(Event.RESTORED, "", intent.step, details)
     boundary(f"step:{RECORDED}")
     return written
 

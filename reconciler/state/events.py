@@ -45,6 +45,7 @@ class Event(StrEnum):
     APPLY_SWITCHED = "apply switched"
     APPLY_FAILED = "apply failed"
     RESTORE_FAILED = "restore failed"
+    RESTORED = "checkpoint restored"
     PRUNED = "pruned"
     PRUNE_FAILED = "prune failed"
 

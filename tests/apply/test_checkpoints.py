@@ -98,6 +98,9 @@ def test_everything_goes_back_together_and_the_pipeline_goes_on(shop: Path, past
     assert head.published is not None
     assert restored.step == head.published.step == before.published.step + 1
     assert steps_recorded(shop)[-1] == (restored.step, "restore")
+    (event,) = open_project(shop).events(1)
+    assert (event.event, event.step) == ("checkpoint restored", restored.step)
+    assert {**event.details, "by": ""} == {"checkpoint": "good", "pipeline": "shop", "of_step": 2, "by": ""}
     open_project(shop).run_once()
     assert rows_of(shop, "a") == [(1,), (2,)], "what was read after the checkpoint is read again"
     assert open_project(shop).read_step(["a"], 2).relations["a"].rows == ((1,),)
