@@ -2,6 +2,8 @@
 
 - `IDENTIFIER(…)` names a relation or a column by a text: what is read would be known to Spark alone.
 - `java_method`, `reflect`, `try_reflect` call any static Java method: they may do anything, and stop the process.
+- `from_xml` and `schema_of_xml` with the option `rowValidationXSDPath` read a file of the machine, or an address, and what
+  they find there may read others. So their options are written out: `map('mode', 'PERMISSIVE')`.
 - `USING 'command'` (of `TRANSFORM`, `MAP` and `REDUCE`) runs a command of the machine.
 - `table_changes`, `table_changes_by_path` (Delta's) read a table's past, of any folder, behind the back of the registry.
 - Files in the place of a relation (``csv.`/in` ``): a query reads what connectors brought in.
@@ -22,7 +24,13 @@ _NAMING: Final = "identifier"
 _CALLING_JAVA: Final = frozenset({"java_method", "reflect", "try_reflect"})
 _READING_THE_PAST: Final = frozenset({"table_changes", "table_changes_by_path"})
 _RUNNING: Final = "using"
-_CANDIDATE: Final = re.compile("|".join(sorted({_NAMING, _RUNNING, *_CALLING_JAVA, *_READING_THE_PAST})), re.IGNORECASE)
+_READING_XML: Final = {"from_xml": 2, "schema_of_xml": 1}
+"""How many arguments stand before the options."""
+_OPTION: Final = re.compile(r"'[A-Za-z]+'|\"[A-Za-z]+\"")
+_OPTION_OF_A_PLACE: Final = "rowvalidationxsdpath"
+_CANDIDATE: Final = re.compile(
+    "|".join(sorted({_NAMING, _RUNNING, *_CALLING_JAVA, *_READING_THE_PAST, *_READING_XML})), re.IGNORECASE
+)
 _FORMATS: Final = frozenset({"avro", "binaryfile", "csv", "delta", "iceberg", "json", "orc", "parquet", "text", "xml"})
 _PATH_SIGNS: Final = ("/", "\\", ":")
 _FILES_HINT: Final = "declare a table with an input connector, and read that table"
@@ -71,12 +79,48 @@ def _problem(tokens: tuple[Token, ...], index: int, paths: bool) -> Problem | No
             return Problem(_CODE, f"{name} is not allowed in a query", token.start, hint)
         if name in _READING_THE_PAST:
             return Problem(_CODE, f"{name} reads files directly, which is not allowed in a query", token.start, _FILES_HINT)
+        if name in _READING_XML and not _are_harmless(_arguments(tokens, index + 2)[_READING_XML[name] :]):
+            message = f"{name} with options that may name a file is not allowed in a query"
+            hint = "write the options as they are, without rowValidationXSDPath: map('mode', 'PERMISSIVE')"
+            return Problem(_CODE, message, token.start, hint)
     if paths and _is_path(tokens, index, name):
         return files_problem(
             f"'{name}.{tokens[index + 2].text.strip('`')}' reads files directly, which is not allowed in a query",
             token.start,
         )
     return None
+
+
+def _arguments(tokens: tuple[Token, ...], index: int) -> list[list[Token]]:
+    """The arguments of a call, from behind its bracket on."""
+    found: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens[index:]:
+        if token.is_symbol(",") and not depth:
+            found.append([])
+            continue
+        depth += token.is_symbol("(") - token.is_symbol(")")
+        if depth < 0:
+            break
+        found[-1].append(token)
+    return found
+
+
+def _are_harmless(options: list[list[Token]]) -> bool:
+    """Whether these are at most one `map('name', 'value', …)`, of which each name can be read, and none is of a place."""
+    if not options:
+        return True
+    if len(options) > 1 or [token.text.lower() for token in options[0][:2]] != ["map", "("]:
+        return False
+    *written, closing = options[0][2:] or options[0]
+    texts, commas = written[::2], written[1::2]
+    return (
+        closing.is_symbol(")")
+        and len(texts) % 2 == 0
+        and all(token.is_symbol(",") for token in commas)
+        and all(token.kind is Kind.STRING for token in texts)
+        and all(_OPTION.fullmatch(name.text) and name.text[1:-1].lower() != _OPTION_OF_A_PLACE for name in texts[::2])
+    )
 
 
 def _is_path(tokens: tuple[Token, ...], index: int, name: str) -> bool:

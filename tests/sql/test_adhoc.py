@@ -130,6 +130,14 @@ def test_what_is_no_change(sql: str) -> None:
         "SELECT * FROM table_changes_by_path('/in', 0)",
         "SELECT * FROM system.builtin.`Table_Changes` ('t', 0)",
         "SELECT * FROM t, LATERAL table_changes('t', 0) |> WHERE true",
+        "SELECT from_xml(x, 'a INT', map('rowValidationXSDPath', '/etc/passwd')) FROM t",
+        "SELECT `From_XML`(x, 'a INT', map('mode', 'PERMISSIVE', 'rowvalidationxsdpath', 'http://h/x')) FROM t",
+        "SELECT from_xml(x, 'a INT', map('row' 'ValidationXSDPath', '/x')) FROM t",
+        "SELECT from_xml(x, 'a INT', map('\\u0072owValidationXSDPath', '/x')) FROM t |> WHERE true",
+        "SELECT from_xml(x, 'a INT', map(concat('rowValidation', 'XSDPath'), '/x')) FROM t",
+        "SELECT from_xml(x, 'a INT', str_to_map('rowValidationXSDPath:/x')) FROM t",
+        "SELECT from_xml(x, schema_of_xml('<a/>', map('rowValidationXSDPath', '/x'))) FROM t",
+        "SELECT builtin.schema_of_xml('<a/>', (map('mode', 'x'))) FROM t",
     ],
 )
 def test_what_is_not_allowed(query: str) -> None:
@@ -142,7 +150,15 @@ def test_what_is_not_allowed(query: str) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ["SELECT identifier, reflect FROM t", "SELECT 'reflect(1)' AS x -- identifier(", "SELECT identifier IN (1) FROM t"],
+    [
+        "SELECT identifier, reflect FROM t",
+        "SELECT 'reflect(1)' AS x -- identifier(",
+        "SELECT identifier IN (1) FROM t",
+        "SELECT from_xml(x, 'a INT') FROM t",
+        "SELECT from_xml(x, 'a INT, b INT', map('rowTag', 'a,b', \"mode\", 'PERMISSIVE')) FROM t",
+        "SELECT from_xml(x, schema_of_xml('<a/>', map('mode', 'PERMISSIVE')), map()) FROM t",
+        "SELECT 'rowValidationXSDPath' AS from_xml FROM t",
+    ],
 )
 def test_what_only_looks_like_it(query: str) -> None:
     assert isinstance(read_select(query), Select)
