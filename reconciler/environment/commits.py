@@ -23,8 +23,20 @@ NOT_COMMITTED: Final = "+"
 """Stands after the id of the commit on which files stood that were not those of it."""
 
 
+_caller = ""
+
+
+def act_for(name: str) -> None:
+    """From now on it is somebody else who is at work in this process: whoever asked a service for it. Empty: nobody is known
+    to have."""
+    global _caller
+    _caller = name
+
+
 def who_is_at_work(root: Path) -> str:
-    """The user whom git names."""
+    """Who asked this process for its work; else the user whom git names."""
+    if _caller:
+        return _caller
     user = os.environ.get("USER", "")
     repository = open_repository(root)
     if repository is None:

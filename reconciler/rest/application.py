@@ -37,7 +37,7 @@ def new_application(service: Service, callers: Callers, *, is_local: bool = True
     application.add_exception_handler(HTTPException, _unknown)
     application.add_exception_handler(Exception, _unexpected)
     login = partial(console.login_page, service)
-    application.middleware("http")(Door(callers, login, telling.told, is_local=is_local).let_in)
+    application.add_middleware(Door, callers=callers, login=login, refused=telling.told, is_local=is_local)
     return application
 
 

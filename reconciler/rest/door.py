@@ -7,39 +7,62 @@
 - Who is let in may do what his role says (`access`). A request has at most so many bytes.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Final
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import SplitResult, parse_qs, quote, urlsplit
 
 from fastapi import Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from reconciler.rest.access import Caller, Callers, asking, needed
+from reconciler.rest.access import Callers, asking, needed
 from reconciler.rest.errors import Told
 
 _MOST_BYTES: Final = 256 * 1024 * 1024
 _OF_THIS_MACHINE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _COOKIE: Final = "reconcile_token"
 _LOGIN: Final = "/login"
+_MOST_BYTES_OF_LOGIN: Final = 8 * 1024
+"""Whoever sends it is not known yet."""
 _PLACE: Final = 2_000
 
 
 class Door:
-    """See the module. `login` makes the page that asks for a token, and `refused` the answer to a caller whose role does not
-    suffice; `is_local`: only this machine reaches the service."""
+    """See the module. `inside` is what answers those who are let in, `login` makes the page that asks for a token, and
+    `refused` the answer to a caller whose role does not suffice; `is_local`: only this machine reaches the service.
+
+    It hands on what is sent as it is. A middleware that makes a response of it (starlette's `BaseHTTPMiddleware`) ends an
+    answer that fails on its way as if it were whole."""
 
     def __init__(
         self,
+        inside: ASGIApp,
+        *,
         callers: Callers,
         login: Callable[[str, str], Response],
         refused: Callable[[Request, Told], Response],
-        *,
         is_local: bool,
     ) -> None:
-        self._callers, self._login, self._refused, self._is_local = callers, login, refused, is_local
+        self._inside, self._callers, self._login, self._refused, self._is_local = inside, callers, login, refused, is_local
 
-    async def let_in(self, request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or say why not."""
+        if scope["type"] != "http":
+            await self._inside(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        let_in = await self._let_in(request)
+        if isinstance(let_in, Response):
+            await let_in(scope, receive, send)
+            return
+        told = asking.set(let_in)
+        try:
+            await self._inside(scope, receive, send)
+        finally:
+            asking.reset(told)
+
+    async def _let_in(self, request: Request) -> Response | str:
+        """What is answered to whoever is not let in; else the name of who is, as it stands in records."""
         told = self._unfit(request)
         if told is not None:
             return sent(told)
@@ -47,7 +70,7 @@ class Door:
         if self._callers.by_digest and path == _LOGIN:
             return await self._logged_in(request)
         if path.startswith("/static/"):
-            return await answer(request)
+            return ""
         caller = self._callers.known(_token(request))
         if caller is None:
             return self._unknown(request)
@@ -55,27 +78,19 @@ class Door:
         if caller.role < role:
             message = f"{caller.name} is {caller.role.name.lower()}, and this needs {role.name.lower()}"
             return self._refused(request, Told(403, "RoleRequired", message))
-        return await self._answered(request, answer, caller)
-
-    async def _answered(
-        self, request: Request, answer: Callable[[Request], Awaitable[Response]], caller: Caller
-    ) -> Response:
-        told = asking.set(caller.name if self._callers.by_digest else "")
-        try:
-            return await answer(request)
-        finally:
-            asking.reset(told)
+        return caller.name if self._callers.by_digest else ""
 
     def _unfit(self, request: Request) -> Told | None:
         host, origin = request.headers.get("host", ""), request.headers.get("origin")
         is_foreign = request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
-        is_own = not self._is_local or (urlsplit(f"//{host}").hostname or "") in _OF_THIS_MACHINE
-        if is_foreign or not is_own or (origin is not None and urlsplit(origin).netloc != host):
+        is_own = not self._is_local or _parts(f"//{host}").hostname in _OF_THIS_MACHINE
+        if is_foreign or not is_own or (origin is not None and _parts(origin).netloc != host):
             # A link from elsewhere may lead to a page; it may do nothing.
             return Told(403, "Forbidden", "this service answers programs and its own pages alone")
         length = request.headers.get("content-length") or "0"
-        if not length.isdigit() or int(length) > _MOST_BYTES:
-            return Told(413, "TooLarge", f"a request has at most {_MOST_BYTES} bytes")
+        most = _MOST_BYTES_OF_LOGIN if request.url.path == _LOGIN else _MOST_BYTES
+        if not length.isdecimal() or int(length) > most:
+            return Told(413, "TooLarge", f"a request has at most {most} bytes")
         if "transfer-encoding" in request.headers:
             # Its end is not known before it is in memory.
             return Told(411, "LengthRequired", "a request says how long it is (Content-Length): it does not come in chunks")
@@ -109,6 +124,14 @@ def sent(told: Told) -> Response:
 def _token(request: Request) -> str | None:
     kind, _, token = request.headers.get("authorization", "").partition(" ")
     return token.strip() if kind.lower() == "bearer" else request.cookies.get(_COOKIE)
+
+
+def _parts(address: str) -> SplitResult:
+    """What an address is made of; nothing, where it is none."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit("")
 
 
 def _own_place(text: str) -> str:

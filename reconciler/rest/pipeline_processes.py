@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.environment.target import Target
+from reconciler.rest.access import asking
 from reconciler.rest.errors import Told
 from reconciler.rest.work import WORK, told_in
 from reconciler.server.asking import Working, ask
@@ -27,7 +28,8 @@ class PipelineProcesses:
         """Begin a process, whose words go to the pipeline's log. Raises ReconcileError (U862)."""
         self._logs.mkdir(mode=0o700, parents=True, exist_ok=True)
         environment = self._target.environment.name
-        asked = {"root": str(self._target.root), "environment": environment, "pipeline": pipeline, **more}
+        known = {"root": str(self._target.root), "environment": environment, "pipeline": pipeline}
+        asked = {**known, "caller": asking.get(), **more}
         output = os.open(self.log_of(pipeline), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         told = os.open(self._errors_of(pipeline), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:

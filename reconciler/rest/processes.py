@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import IO, Any, Final
 
 from reconciler.base.digest import JsonObject
+from reconciler.rest.access import asking
 from reconciler.rest.errors import Refused, Told
 from reconciler.rest.shared import Service
 from reconciler.rest.turns import Admitted
@@ -53,12 +54,22 @@ def answer_in_parts(
     return _Parts(first, answering)
 
 
+def lines_of(parts: Iterator[bytes]) -> Iterator[bytes]:
+    """The lines of an answer, each as it comes; what follows the last end of a line is none."""
+    left = b""
+    for part in parts:
+        *whole, left = (left + part).split(b"\n")
+        yield from whole
+
+
 class _Answering:
     """A process that answers: where its answer is read, and its turn, if it has one. `only_looks`: it changes nothing."""
 
     def __init__(self, reading: int, working: Working, admitted: Admitted | None, *, only_looks: bool) -> None:
         self._reading, self._working, self._admitted, self._only_looks = reading, working, admitted, only_looks
         self._is_open = True
+        self._code: int | None = None
+        self._has_ended = False
 
     def read(self) -> bytes:
         """The next part of the answer; nothing at its end. What comes first was found with all its rows."""
@@ -69,17 +80,25 @@ class _Answering:
 
     def require_done(self, told: IO[bytes]) -> None:
         """Wait for a process that writes no more. Raises Refused where it failed."""
-        code = self._working.wait()
+        code = self._ended()
         told.seek(0)
         if code != 0:
             line = told.read().decode("utf-8", "replace").rstrip("\n").rpartition("\n")[2]
             raise _failed(told_in(line), only_looks=self._only_looks)
 
     def end(self) -> None:
-        """Wait for a process that writes no more."""
+        """Wait for a process that writes no more. Raises Refused where it failed: what it wrote is not all."""
         if self._is_open:
-            self._working.wait()
+            code = self._ended()
             self.close()
+            if code != 0:
+                raise _failed(None, only_looks=self._only_looks)
+
+    def _ended(self) -> int | None:
+        """Its exit code, which is told once."""
+        if not self._has_ended:
+            self._code, self._has_ended = self._working.wait(), True
+        return self._code
 
     def close(self) -> None:
         """Let go of it; kill the process if it has not ended."""
@@ -93,7 +112,7 @@ class _Answering:
 
 class _Parts(Iterator[bytes]):
     """The parts of an answer. Who does not read on wants no more, be it that he never began: a generator would not hear of
-    that."""
+    that. Where the process dies on the way, the answer ends with an error, so that nobody takes a part for the whole."""
 
     def __init__(self, first: bytes, answering: _Answering) -> None:
         self._first, self._answering = first, answering
@@ -114,7 +133,8 @@ def _begun(
 ) -> _Answering:
     """A process that was begun, when its turn had come."""
     target = service.target
-    whole = {"root": str(target.root), "environment": target.environment.name, "pipeline": pipeline, **asked}
+    known = {"root": str(target.root), "environment": target.environment.name, "pipeline": pipeline}
+    whole = {**known, "caller": asking.get(), **asked}
     changes = what == "query" and is_change(asked["sql"])
     admitted = service.gate.enter(pipeline if changes else "") if what in _TAKE_TURNS else None
     try:

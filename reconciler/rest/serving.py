@@ -20,6 +20,7 @@ from reconciler.base.errors import ReconcileError
 from reconciler.environment.target import Target
 from reconciler.rest.access import Callers, asking, callers_of
 from reconciler.rest.application import new_application
+from reconciler.rest.connections import Connection
 from reconciler.rest.descriptions import complete
 from reconciler.rest.requests import remove_read_requests
 from reconciler.rest.shared import Service, new_service
@@ -129,6 +130,9 @@ def serve_http(
     application.router.on_startup.append(with_threads)
     config = uvicorn.Config(
         application,
+        http=Connection,
+        # There is none, and what is none of HTTP does not come through the door.
+        ws="none",
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=1,

@@ -1,7 +1,7 @@
 """What the processes do that the server forks for the service: each one thing, and then it ends.
 
-A process is given the name of what it does and a JSON object. Its standard output is what it was asked for; an error is the
-last line of its standard error, as JSON. Exit code 0: done; 1: refused or failed.
+A process is given the name of what it does and a JSON object, which also says in whose name it acts. Its standard output is
+what it was asked for; an error is the last line of its standard error, as JSON. Exit code 0: done; 1: refused or failed.
 """
 
 import json
@@ -21,6 +21,7 @@ from reconciler.base.names import fold
 from reconciler.engine.protocol import Engine, Rows
 from reconciler.engine.statement import Delete, Insert, read_statement
 from reconciler.engine.stored import ColumnType
+from reconciler.environment.commits import act_for
 from reconciler.environment.observer import SILENT, Observer
 from reconciler.environment.progress import Progress
 from reconciler.plan.words import summarise
@@ -28,6 +29,7 @@ from reconciler.rest.answers import write_answer
 from reconciler.rest.descriptions import HTTP_CONNECTOR, remove_requests, remove_requests_of_others
 from reconciler.rest.errors import Refused, Told, told_of_any
 from reconciler.rest.fitting import Kind
+from reconciler.rest.read_requests import remove_read_of
 from reconciler.rest.statement_rows import Aim, line_of
 from reconciler.rest.turns import wait_for_turn
 from reconciler.service.pipeline import Pipeline
@@ -47,6 +49,7 @@ def carry_out(arguments: list[str], engine: Engine | None = None, boundary: Boun
     """Do what the words after WORK say, on an engine (None: on Spark), with a boundary (None: the one of a command)."""
     name, text = arguments[1:]
     asked = json.loads(text)
+    act_for(asked["caller"])
     try:
         with _open(asked, engine, boundary or boundary_from_environment(os.environ)) as project:
             _WORK[name](project.pipeline(asked["pipeline"]), asked)
@@ -103,6 +106,8 @@ def _deploy(pipeline: Pipeline, asked: Asked) -> None:
         return
     # Also before: who applied last may have been a command, or killed.
     _remove_requests_of_dropped(pipeline)
+    # A table that is made anew reads what stands there once more: that would be those of the last moments alone.
+    remove_read_of(pipeline.target, pipeline.name)
     pipeline.apply()
     _remove_requests_of_dropped(pipeline)
     if not is_to_end:

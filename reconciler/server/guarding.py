@@ -98,7 +98,7 @@ def _see_through(
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     worker = os.fork()
     if worker == 0:
-        _die_with(guard_id)
+        end_with(guard_id, signal.SIGKILL)
         for one in (connection, *([spark] if spark is not None else [])):
             one.close()
         os.close(ended)
@@ -152,10 +152,10 @@ def _hand_on_signals(connection: socket.socket, ended: int, worker: int) -> bool
             return True
 
 
-def _die_with(parent: int) -> None:
-    """Have the kernel kill this process when its parent is gone, where it can."""
+def end_with(parent: int, number: int) -> None:
+    """Have the kernel send this process a signal when its parent is gone, where it can."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, number)
     if os.getppid() != parent:
         os._exit(1)
 

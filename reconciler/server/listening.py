@@ -25,7 +25,7 @@ from typing import IO, Any, Final, NoReturn
 
 from reconciler.base.errors import ReconcileError
 from reconciler.server.client import connected
-from reconciler.server.guarding import Run, Served, Tell, guard
+from reconciler.server.guarding import Run, Served, Tell, end_with, guard
 from reconciler.server.messages import receive, send
 from reconciler.server.places import Place
 from reconciler.server.spark_process import SparkProcess
@@ -267,6 +267,8 @@ class Server:
             _on_its_own()
             commands, spark, alive, needed, wakened, waking = self._own
             _close(commands, spark, alive, needed, wakened, waking, self._told)
+            # Without the server it could do nothing that it is asked for, and would keep the next one from starting.
+            end_with(self._served.server, signal.SIGTERM)
             try:
                 self._http.work(self._http.listener)
             finally:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import requests
 from feldera import FelderaClient, Pipeline, PipelineBuilder
-from feldera.enums import PipelineStatus
+from feldera.enums import BootstrapPolicy, PipelineStatus
 from feldera.rest.errors import FelderaAPIError
 
 from reconciler.base.errors import ReconcileError
@@ -20,9 +20,11 @@ from reconciler.rest.application import new_application
 from reconciler.rest.serving import WantedHttp
 from reconciler.rest.shared import new_service
 from reconciler.server.places import place_of
+from reconciler.versions.history import list_applies
 from tests.rest.conftest import Serving, new_repository
 
 TABLE = "CREATE TABLE items (id BIGINT);\n"
+VIEW = "CREATE VIEW v AS SELECT {} AS id FROM items;"
 ROLES = {
     Role.VIEWER: {"POST /v0/validate_program", "POST /v0/pipelines/x/diff", "POST /v0/pipelines/x/egress/x"},
     Role.APPROVER: {"POST /v0/pipelines/x/approve"},
@@ -207,3 +209,22 @@ def test_tls(own_service: Callable[..., Serving], tmp_path: Path) -> None:
     assert service.address.startswith("https://")
     answer = requests.get(f"{service.address}/v0/config", verify=str(certificate), timeout=60)
     assert answer.json()["edition"] == "Open source"
+
+
+def test_records_name_who_asked(own_service: Callable[..., Serving], tmp_path: Path) -> None:
+    service = own_service(tokens=str(tokens_file(tmp_path)))
+    made = PipelineBuilder(FelderaClient(service.address, api_key="ADMIN"), "shop", TABLE + VIEW.format("id")).create()
+    for sql in ("id", "id + 1"):
+        made.modify(sql=TABLE + VIEW.format(sql))
+        made.start(bootstrap_policy=BootstrapPolicy.ALLOW)
+        made.wait_for_status(PipelineStatus.RUNNING, timeout=60)
+        made.stop(force=True)
+    headers, page = {"authorization": "Bearer APPROVER"}, f"{service.address}/console/pipelines/shop/rollback"
+    shown = requests.get(f"{page}?version=v@v0", headers=headers, timeout=60).text
+    (digest,) = set(re.findall(r'name="digest" value="(sha256:[0-9a-f]+)"', shown))
+    answer = requests.post(page, {"version": "v@v0", "digest": digest, "by": "somebody else"}, headers=headers, timeout=60)
+    assert answer.status_code == 200, answer.text
+    target = open_target(service.root, None)
+    # Who rolled back is an author of what that means for others.
+    assert [one.by for one in list_applies(target, ["shop"])] == ["admin", "admin", "approver"]
+    assert [row["by"] for row in target.registry.history(History.APPROVALS, "shop")] == ["admin", "approver"]

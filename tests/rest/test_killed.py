@@ -43,9 +43,13 @@ def kill_http(service: Serving) -> None:
     process_of_http(service).kill()
 
 
-def kill_worker(service: Serving) -> None:
+def kill_workers(service: Serving) -> None:
     for one in workers(service):
         one.kill()
+
+
+def kill_worker(service: Serving) -> None:
+    kill_workers(service)
     pipeline = Pipeline.get("ledger", service.client)
     pipeline.wait_for_status(PipelineStatus.STOPPED, timeout=30)
     assert pipeline.deployment_error()["error_code"] == "ProcessEnded"
@@ -209,3 +213,38 @@ def test_storage_is_cleared_of_an_apply_that_was_killed(own_service: Callable[..
     assert pipeline.deployment_error()["error_code"] == "ProcessEnded"
     pipeline.clear_storage(timeout_s=30)
     pipeline.delete()
+
+
+def test_an_answer_that_is_cut_off_is_none(own_service: Callable[..., Serving]) -> None:
+    service = own_service()
+    pipeline = service.pipeline("long", "CREATE TABLE items (id BIGINT, name VARCHAR);")
+    pipeline.start()
+    pipeline.input_json("items", [{"id": number, "name": "x" * 1000} for number in range(20_000)])
+    pipeline.stop(force=True)
+    address = f"{service.address}/v0/pipelines/long/query?sql=SELECT+*+FROM+items&format=json"
+    with requests.get(address, stream=True, timeout=60) as answer:
+        assert answer.status_code == 200
+        parts = answer.iter_content(1000)
+        assert next(parts).startswith(b'{"id":')
+        kill_workers(service)
+        with pytest.raises(requests.exceptions.ChunkedEncodingError):
+            for _ in parts:
+                pass
+
+
+def test_the_service_ends_with_its_server(own_service: Callable[..., Serving]) -> None:
+    service = own_service()
+    service.pipeline("ledger", TABLE + VIEW).start()
+    assert service.process is not None
+    service.process.kill()
+    service.process.wait()
+    # What it left running ends first.
+    for _ in range(100):
+        try:
+            service.start()
+            break
+        except AssertionError:
+            time.sleep(0.2)
+    pipeline = started_again(service, "ledger")
+    pipeline.execute("INSERT INTO items VALUES (1)")
+    pipeline.stop(force=True)
