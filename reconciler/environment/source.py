@@ -23,7 +23,8 @@ PIPELINES_FOLDER = "pipelines"
 MANIFEST_FILE = "pipeline.yaml"
 LOCK_FILE = "plan.lock"
 FUNCTIONS_FOLDER = "udf"
-_MAXIMUM_FILE = 4 * 1024 * 1024
+MAXIMUM_FILE = 4 * 1024 * 1024
+"""Bytes. No larger file of a pipeline is read."""
 
 
 def find_root(start: Path) -> Path:
@@ -125,8 +126,8 @@ def _content(path: str) -> str:
         descriptor = os.open(path, os.O_RDONLY)
         try:
             size = os.fstat(descriptor).st_size
-            if size > _MAXIMUM_FILE:
-                raise ReconcileError("U813", f"{path} is larger than {_MAXIMUM_FILE} bytes")
+            if size > MAXIMUM_FILE:
+                raise ReconcileError("U813", f"{path} is larger than {MAXIMUM_FILE} bytes")
             content = os.read(descriptor, size + 1)
             while more := os.read(descriptor, size + 1):
                 content += more

@@ -71,6 +71,13 @@ def require_configuration(runtime: Mapping[str, Any], program: Mapping[str, Any]
         raise Refused(400, "InvalidProgramConfig", message)
 
 
+def is_deeper(value: Any, most: int) -> bool:
+    """Whether there are more than so many objects and lists within each other."""
+    if not isinstance(value, dict | list):
+        return False
+    return most == 0 or any(is_deeper(one, most - 1) for one in (value.values() if isinstance(value, dict) else value))
+
+
 def whole_runtime(given: Mapping[str, Any]) -> JsonObject:
     """The whole runtime configuration, of what was said of it; as it is, if it was written down before it was checked."""
     return _whole(_Runtime, given)

@@ -32,7 +32,7 @@ from reconciler.plan.model import Plan
 from reconciler.registry.changing import change_document
 from reconciler.registry.model import Deployment
 from reconciler.rest.descriptions import read_description, remove_requests
-from reconciler.rest.errors import Refused, Told, may_pass, told_of, told_of_any
+from reconciler.rest.errors import Refused, Told, may_pass, no_such_pipeline, told_of, told_of_any
 from reconciler.rest.known import wait_for_known
 from reconciler.rest.pipeline_processes import PipelineProcesses
 from reconciler.rest.same_starts import PAUSED, RUNNING, STOPPED, require_same_start
@@ -121,6 +121,9 @@ class Deployments:
     def start(self, pipeline: str, initial: str, policy: str, by: str, *, dismisses: bool = False) -> None:
         """Have a pipeline run, or be paused. Raises Refused, and ReconcileError as planning does."""
         with self.lock(pipeline):
+            # It may have been deleted since it was looked at.
+            if pipeline not in pipeline_names(self._target.root) and pipeline not in known_pipelines(self._target):
+                raise no_such_pipeline(pipeline)
             wish = self.wish(pipeline)
             if wish.desired != STOPPED and (self.is_worked_on(pipeline) or wish.awaits):
                 require_same_start(pipeline, wish, initial, policy)
@@ -224,7 +227,8 @@ class Deployments:
             pending = self._pending(pipeline)
             if pending is None:
                 return None
-            known = self._awaited[pipeline] = wish.awaits, shown_diff(pending.plan)
+            # The files may say something else by now: what is kept under a digest is of that plan.
+            known = self._awaited[pipeline] = pending.plan.digest, shown_diff(pending.plan)
         return known[1]
 
     def take_up(self) -> None:

@@ -26,6 +26,7 @@ from typing import Any, Final
 import yaml
 
 from reconciler.base.declarations import ViewKind
+from reconciler.base.errors import ReconcileError
 from reconciler.base.json_objects import from_json
 from reconciler.base.moments import this_moment
 from reconciler.base.names import fold
@@ -33,6 +34,7 @@ from reconciler.environment.bases import required_branches
 from reconciler.environment.commits import pipelines_checked_out
 from reconciler.environment.source import (
     MANIFEST_FILE,
+    MAXIMUM_FILE,
     PIPELINES_FOLDER,
     is_pipeline_folder,
     pipeline_names,
@@ -40,6 +42,7 @@ from reconciler.environment.source import (
     write_text,
 )
 from reconciler.environment.target import Target
+from reconciler.project.program.model import Program
 from reconciler.rest.errors import Refused, no_such_pipeline
 from reconciler.service.new_repository import PIPELINE_NAME
 from reconciler.sql.statements import read_sql
@@ -114,7 +117,12 @@ def read_description(target: Target, name: str, committed: frozenset[str] | None
     text = read_optional(target.root / PIPELINES_FOLDER / name / DESCRIPTION_FILE, target.root)
     if text is None or name in (committed_among(target, (name,)) if committed is None else committed):
         return None
-    return from_json(Description, json.loads(text))
+    try:
+        return from_json(Description, json.loads(text))
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        place = f"{PIPELINES_FOLDER}/{name}/{DESCRIPTION_FILE}"
+        hint = "put it back from a copy, or remove it: then the files of the pipeline are yours to change"
+        raise ReconcileError("U813", f"{place} is damaged: {error!r}", hint) from error
 
 
 def require_own(target: Target, name: str) -> Description:
@@ -157,20 +165,32 @@ def require_words(description: str, tags: Sequence[str]) -> None:
             raise Refused(400, "InvalidTag", message)
 
 
+def require_size(text: str) -> None:
+    """Whether a program may be looked at: none is read that no file could hold. Raises Refused."""
+    if len(text) >= MAXIMUM_FILE or len(text.encode("utf-8", "replace")) >= MAXIMUM_FILE:
+        raise Refused(413, "TooLarge", f"a program has less than {MAXIMUM_FILE} bytes")
+
+
 def write_description(target: Target, description: Description) -> None:
-    """Write a pipeline's files."""
+    """Write a pipeline's files. Raises Refused for what is too long to be read again."""
+    require_size(description.program_code)
+    text = json.dumps(asdict(description), indent=2, sort_keys=True) + "\n"
+    if len(text) > MAXIMUM_FILE:
+        raise Refused(413, "TooLarge", f"a pipeline, with all that is said of it, has at most {MAXIMUM_FILE} bytes")
     folder = target.root / PIPELINES_FOLDER / description.name
     folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / DESCRIPTION_FILE, json.dumps(asdict(description), indent=2, sort_keys=True) + "\n")
+    write_text(folder / DESCRIPTION_FILE, text)
     _write_files(target, description)
 
 
 def complete(target: Target) -> None:
-    """Have the files of all pipelines say what api.json says."""
+    """Have the files of all pipelines say what api.json says. One that can't be read or written holds up no other; whoever
+    looks at it is told."""
     for name in pipeline_names(target.root):
-        description = read_description(target, name)
-        if description is not None:
-            _write_files(target, description)
+        with suppress(ReconcileError, OSError, ValueError):
+            description = read_description(target, name)
+            if description is not None:
+                _write_files(target, description)
 
 
 def remove_files(target: Target, name: str) -> None:
@@ -186,6 +206,14 @@ def folder_of_requests(target: Target, pipeline: str, table: str = "") -> Path:
     """Where rows that came for a table stand until they are read; without a table, the folder above all of a pipeline."""
     above = target.root.resolve() / _REQUESTS / target.environment.name / pipeline
     return above / fold(table) if table else above
+
+
+def are_requests_read(target: Target, program: Program, table: str) -> bool:
+    """Whether the pipeline reads the rows that come for a table (a key) here: files that were committed elsewhere, or for
+    another environment, name the folder of that place."""
+    connector = program.connectors.get(f"{table}.{HTTP_CONNECTOR}")
+    config = connector.settings["transport"].get("config", {}) if connector is not None else {}
+    return config.get("path") == str(folder_of_requests(target, program.name, table))
 
 
 def remove_requests(target: Target, pipeline: str) -> None:

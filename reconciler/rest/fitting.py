@@ -82,7 +82,8 @@ def _plain_bytes(value: Any) -> Any:
 
 def shown(value: Any) -> str:
     """A value as it is shown in messages."""
-    text = json_text(value)
+    # Half of a character, as JSON may have it, can't be sent back.
+    text = json_text(value).encode("utf-8", "backslashreplace").decode()
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 

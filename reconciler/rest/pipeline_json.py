@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from reconciler.base.digest import JsonObject
+from reconciler.base.errors import ReconcileError
 from reconciler.base.version import __version__
 from reconciler.environment.source import pipeline_names
 from reconciler.environment.target import Target
@@ -89,9 +90,12 @@ class Lookup:
         """A pipeline that is among `names`; `committed` as for `read_description`."""
         wish, standing = self._deployments.wish(name), read_standing(self.target, name)
         status = self._deployments.status(name, wish, standing)
-        return Seen(
-            name, read_description(self.target, name, committed), self._compiler.compile(name), wish, standing, status
-        )
+        try:
+            description = read_description(self.target, name, committed)
+        except ReconcileError:
+            # One that is damaged hides no other; whoever wants to change it is told.
+            description = None
+        return Seen(name, description, self._compiler.compile(name), wish, standing, status)
 
     def to_json(self, seen: Seen, selector: str) -> JsonObject:
         """The object, whole (`all`) or as far as it tells how the pipeline stands (`status`)."""

@@ -9,14 +9,15 @@ from reconciler.environment.source import MANIFEST_FILE, pipeline_folder
 from reconciler.environment.target import Target
 from reconciler.plan.model import Plan
 from reconciler.rest.compilation import Compiled, program_info
-from reconciler.rest.descriptions import PROGRAM_FILE, Description, manifest_text, require_own
+from reconciler.rest.descriptions import PROGRAM_FILE, Description, manifest_text, require_own, require_size
 from reconciler.workspace.desired import begin_visit, validate_files
 
 _NAMELESS: Final = "program"
 
 
 def compiled_text(target: Target, text: str) -> JsonObject:
-    """A program compiled, as `validate_program` tells it: `Success` or `SqlError`."""
+    """A program compiled, as `validate_program` tells it: `Success` or `SqlError`. Raises Refused."""
+    require_size(text)
     compiled = _compiled(target, Description(_NAMELESS, program_code=text))
     if compiled.program is None or errors_among(compiled.problems):
         return {"SqlError": {"info": compiled.error_json()["sql_compilation"]}}
@@ -25,7 +26,8 @@ def compiled_text(target: Target, text: str) -> JsonObject:
 
 
 def diff_with(target: Target, pipeline: str, text: str) -> Plan:
-    """The plan that would bring another program into force. Raises ManifestInvalid."""
+    """The plan that would bring another program into force. Raises ManifestInvalid, Refused."""
+    require_size(text)
     description = require_own(target, pipeline).changed({"program_code": text})
     found = plan_or_programs(target, pipeline, _files(target, description))
     return found.plan if isinstance(found, Planned) else found

@@ -18,7 +18,8 @@ from reconciler.base.json_objects import from_json
 from reconciler.base.moments import this_moment
 from reconciler.environment.source import write_text
 
-_MOST_TOLD: Final = 100
+MOST_TOLD: Final = 100
+"""Of the last ones."""
 _LOCK: Final = Lock()
 
 
@@ -51,12 +52,13 @@ def read_refused(folder: Path) -> RefusedRows:
         return RefusedRows()
 
 
-def tell_refused(folder: Path, messages: Sequence[str]) -> None:
-    """Count records as refused."""
+def tell_refused(folder: Path, count: int, last: Sequence[str]) -> None:
+    """Count so many records as refused, of which the last ones are told."""
     with _LOCK:
         known, now = read_refused(folder), this_moment()
-        new = [RefusedRecord(now, number, text) for number, text in enumerate(messages, start=known.count + 1)]
-        after = RefusedRows(known.count + len(new), (*known.last, *new)[-_MOST_TOLD:])
+        whole = known.count + count
+        new = [RefusedRecord(now, number, text) for number, text in enumerate(last, start=whole - len(last) + 1)]
+        after = RefusedRows(whole, (*known.last, *new)[-MOST_TOLD:])
         folder.parent.mkdir(parents=True, exist_ok=True)
         write_text(_place(folder), json.dumps(asdict(after)))
 

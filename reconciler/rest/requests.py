@@ -12,29 +12,32 @@
 import csv
 import io
 import json
-import re
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
-from pathlib import Path
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from reconciler.base.digest import JsonObject
+from reconciler.base.errors import ReconcileError
 from reconciler.base.names import fold
-from reconciler.engine.http_requests import next_number, remove_read, store
+from reconciler.engine.http_requests import next_number, store
 from reconciler.engine.http_transactions import read_transaction
 from reconciler.environment.target import Target
 from reconciler.project.program.model import Program, Table
 from reconciler.registry.model import Head, OutputState
 from reconciler.rest.addresses import key_in
 from reconciler.rest.answers import json_text
-from reconciler.rest.descriptions import HTTP_CONNECTOR, folder_of_requests
+from reconciler.rest.descriptions import HTTP_CONNECTOR, are_requests_read, folder_of_requests
 from reconciler.rest.errors import Refused
 from reconciler.rest.fitting import Kind, require_fits, row_of, shown, with_plain_bytes
-from reconciler.rest.refused_rows import tell_refused
+from reconciler.rest.json_texts import decimal_of, failing, items_of, values_of
+from reconciler.rest.read_requests import position_of, remove_read_of
+from reconciler.rest.refused_rows import MOST_TOLD, tell_refused
 from reconciler.rest.shared import Service
 from reconciler.state.controls import read_controls
 
@@ -43,11 +46,8 @@ _TIMES: Final = ("TIMESTAMP", "TIMESTAMP_NTZ")
 _TEXTS: Final = ("STRING", "VARCHAR", "CHAR")
 _READ_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.05
-_NEXT: Final = re.compile(r"\s*\S")
 _TOLD: Final = 20
 _KINDS: Final[tuple[Kind, ...]] = ("insert", "delete", "update")
-_MOST_DIGITS: Final = 400
-"""No type holds a number with more. Written out, one such as 1e999999999 has a gigabyte."""
 _Reader: TypeAlias = Callable[[], list[str]]
 # A field may be as long as a request.
 csv.field_size_limit(1 << 30)
@@ -64,18 +64,33 @@ class Ingress:
     force: bool
 
 
+@dataclass(slots=True)
+class _Wrong:
+    """What is wrong with records: with how many, and what with the first and the last ones."""
+
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+    last: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_TOLD))
+
+    def add(self, text: str) -> None:
+        self.count += 1
+        if len(self.first) < _TOLD:
+            self.first.append(text)
+        self.last.append(text)
+
+
 def store_rows(service: Service, pipeline: str, program: Program, name: str, body: bytes, how: Ingress) -> tuple[str, int]:
     """Take the rows of a request: the table's key, and the number of its file. Raises Refused."""
-    table = table_that_takes_rows(service, pipeline, program, name)
+    table = table_that_takes_rows(service.target, program, name)
     key = fold(table.name)
     folder = folder_of_requests(service.target, pipeline, key)
-    lines, errors = _lines(table, body, how)
+    lines, wrong = _lines(table, body, how)
     number = 0
-    if lines and not (errors and how.array):
-        number = _stored(service, pipeline, table, "".join(f"{line}\n" for line in lines).encode())
-    if errors:
-        tell_refused(folder, errors)
-        raise _refused(table, errors)
+    if lines and not (wrong.count and how.array):
+        number = _stored(service, pipeline, table, b"".join(lines))
+    if wrong.count:
+        tell_refused(folder, wrong.count, [*wrong.last])
+        raise _refused(table, wrong)
     return key, number
 
 
@@ -84,29 +99,30 @@ def store_lines(service: Service, pipeline: str, table: Table, content: bytes) -
     _stored(service, pipeline, table, content)
 
 
-def table_that_takes_rows(service: Service, pipeline: str, program: Program, name: str) -> Table:
-    """The table of that name, whose `http_input` reads what the service stores. Raises Refused."""
+def table_that_takes_rows(target: Target, program: Program, name: str) -> Table:
+    """The table of that name, of which the pipeline reads what is stored here. Raises Refused."""
     table = program.tables.get(key_in(program, name) or "")
     if table is None:
-        raise Refused(404, "UnknownInputStream", f"pipeline {pipeline} has no table {name!r}")
-    _require_connector(service, pipeline, program, table)
+        raise Refused(404, "UnknownInputStream", f"pipeline {program.name} has no table {name!r}")
+    _require_connector(target, program, table)
     return table
 
 
-def _require_connector(service: Service, pipeline: str, program: Program, table: Table) -> None:
+def _require_connector(target: Target, program: Program, table: Table) -> None:
     """Whether the table's `http_input` reads the folder in which the service stores requests. One that reads another folder
     would never read them. Raises Refused."""
     key = fold(table.name)
-    folder = folder_of_requests(service.target, pipeline, key)
+    if are_requests_read(target, program, key):
+        return
+    folder = folder_of_requests(target, program.name, key)
     connector = program.connectors.get(f"{key}.{HTTP_CONNECTOR}")
     if connector is None:
         why = f"no connector {HTTP_CONNECTOR} is applied for it"
     elif connector.transport != "http_input":
         why = f"its connector {HTTP_CONNECTOR} is no http_input"
-    elif (read := Path(connector.settings["transport"]["config"]["path"])).resolve() != folder.resolve():
-        why = f"its connector {HTTP_CONNECTOR} reads {read}, and this service stores requests in {folder}"
     else:
-        return
+        read = connector.settings["transport"]["config"]["path"]
+        why = f"its connector {HTTP_CONNECTOR} reads {read}, and this service stores requests in {folder}"
     needed = f"{{table: {table.name}, name: {HTTP_CONNECTOR}, transport: {{name: http_input, config: {{path: {folder}}}}}}}"
     message = f"table {table.name} takes no rows over HTTP: {why}. Declare and apply the connector {needed}"
     raise Refused(400, "NoHttpInput", message)
@@ -141,13 +157,10 @@ def wait_until_read(service: Service, pipeline: str, program: Program) -> None:
 
 def remove_read_requests(service: Service) -> None:
     """Remove the files of requests that published steps have read."""
-    registry = service.target.registry
     for pipeline in service.lookup.names():
-        stored = registry.head(pipeline)
-        for key in stored.value.positions if stored is not None else ():
-            table, _, connector = key.partition(".")
-            if stored is not None and connector == HTTP_CONNECTOR:
-                remove_read(folder_of_requests(service.target, pipeline, table), position_of(stored.value, table))
+        # What is wrong with one keeps no other from being tidied up.
+        with suppress(ReconcileError, OSError):
+            remove_read_of(service.target, pipeline)
 
 
 def outputs_have_all(head: Head, report: JsonObject) -> bool:
@@ -166,11 +179,6 @@ def _next(target: Target, pipeline: str, table: str) -> int:
     return max(1, position_of(stored.value, table)) if stored is not None else 1
 
 
-def position_of(head: Head, table: str) -> int:
-    """The number of the first request of a table that no published step has read."""
-    return int(head.positions.get(f"{table}.{HTTP_CONNECTOR}", {}).get("next", 1))
-
-
 def require_takes_rows(service: Service, pipeline: str, *, force: bool) -> None:
     """Raises Refused for a pipeline that does not run, or is paused, without force. One that does not run yet is told by a
     status with which the client tries again."""
@@ -185,24 +193,26 @@ def require_takes_rows(service: Service, pipeline: str, *, force: bool) -> None:
         raise Refused(400, "PipelineInteractionNotDeployed", f"pipeline {pipeline} does not run: it is {status}")
 
 
-def _refused(table: Table, errors: Sequence[str]) -> Refused:
-    told = "; ".join(errors[:_TOLD]) + ("; …" if len(errors) > _TOLD else "")
-    message = f"Errors parsing input data ({len(errors)} errors): rows for table {table.name} can't be read: {told}"
-    return Refused(400, "ParseErrors", message, {"num_errors": len(errors), "errors": [*errors[:_TOLD]]})
+def _refused(table: Table, wrong: _Wrong) -> Refused:
+    told = "; ".join(wrong.first) + ("; …" if wrong.count > _TOLD else "")
+    message = f"Errors parsing input data ({wrong.count} errors): rows for table {table.name} can't be read: {told}"
+    return Refused(400, "ParseErrors", message, {"num_errors": wrong.count, "errors": wrong.first})
 
 
-def _lines(table: Table, body: bytes, how: Ingress) -> tuple[list[str], list[str]]:
+def _lines(table: Table, body: bytes, how: Ingress) -> tuple[list[bytes], _Wrong]:
     """The lines of the file, and what is wrong with the records that give none."""
-    lines: list[str] = []
-    errors: list[str] = []
+    lines: list[bytes] = []
+    wrong = _Wrong()
     for number, read in enumerate(_readers(table, body, how), start=1):
         try:
-            lines += read()
+            lines += [f"{line}\n".encode() for line in read()]
+        except UnicodeEncodeError as error:
+            wrong.add(f"record {number}: half of a character, which no text holds: {shown(error.object[error.start])}")
         except (ValueError, TypeError, AttributeError, ArithmeticError, LookupError) as error:
-            errors.append(f"record {number}: {error}")
+            wrong.add(f"record {number}: {error}")
         except RecursionError:
-            errors.append(f"record {number}: it is nested too deeply")
-    return lines, errors
+            wrong.add(f"record {number}: it is nested too deeply")
+    return lines, wrong
 
 
 def _readers(table: Table, body: bytes, how: Ingress) -> Iterator[_Reader]:
@@ -210,7 +220,7 @@ def _readers(table: Table, body: bytes, how: Ingress) -> Iterator[_Reader]:
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
-        yield _failing(error)
+        yield failing(error)
         return
     if how.form == "csv":
         try:
@@ -218,50 +228,11 @@ def _readers(table: Table, body: bytes, how: Ingress) -> Iterator[_Reader]:
                 if fields:
                     yield partial(_of_csv, table, fields)
         except csv.Error as error:
-            yield _failing(ValueError(str(error)))
+            yield failing(ValueError(str(error)))
         return
     convert = _converter(table, how.flavor)
-    for read in _records(text, how.array):
+    for read in items_of(text) if how.array else values_of(text):
         yield partial(_of_record, table, read, how.update_format, convert)
-
-
-def _records(text: str, array: bool) -> Iterator[Callable[[], Any]]:
-    """Of each record what gives it. What is no JSON is a record that can't be read, up to the end of its line."""
-    place, decoder = 0, json.JSONDecoder(parse_float=_decimal)
-    while match := _NEXT.match(text, place):
-        try:
-            record, place = decoder.raw_decode(text, match.end() - 1)
-        except (ValueError, RecursionError) as error:
-            yield _failing(error)
-            place = text.find("\n", match.end())
-            if array or place < 0:
-                return
-            continue
-        if array and record is None:
-            # The client sends null for a list without rows.
-            continue
-        if array and not isinstance(record, list):
-            yield _failing(ValueError(f"this is no array: {shown(record)}"))
-        else:
-            yield from (partial(_same, one) for one in (record if array else (record,)))
-
-
-def _decimal(text: str) -> Decimal:
-    found = Decimal(text)
-    if found.is_finite() and abs(found.adjusted()) > _MOST_DIGITS:
-        raise ValueError(f"a number that is too large or too small: {shown(text)}")
-    return found
-
-
-def _failing(error: Exception) -> Callable[[], NoReturn]:
-    def fail() -> NoReturn:
-        raise error
-
-    return fail
-
-
-def _same(record: Any) -> Any:
-    return record
 
 
 def _of_record(
@@ -336,9 +307,9 @@ def _of_text(text: str, kind: str) -> Any:
         case "DATE" | "TIMESTAMP" | "TIMESTAMP_NTZ" | "BINARY":
             return text.strip()
         case "ARRAY" | "MAP" | "STRUCT" | "VARIANT":
-            return json.loads(text, parse_float=_decimal)
+            return json.loads(text, parse_float=decimal_of)
         case "FLOAT" | "DOUBLE":
             return float(text)
         case _:
-            found = _decimal(text.strip())
+            found = decimal_of(text.strip())
             return int(found) if found == found.to_integral_value() and name != "DECIMAL" else found

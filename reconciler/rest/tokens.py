@@ -11,7 +11,8 @@ from typing import Final
 
 from reconciler.base.digest import JsonObject
 from reconciler.rest.errors import Refused
-from reconciler.rest.requests import outputs_have_all, position_of
+from reconciler.rest.read_requests import position_of
+from reconciler.rest.requests import outputs_have_all
 from reconciler.rest.shared import Service
 
 _STEPS: Final = ""
@@ -36,7 +37,7 @@ def completion(service: Service, pipeline: str, token: str) -> JsonObject:
     try:
         life, table, number = json.loads(base64.urlsafe_b64decode(token))
         number = int(number)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise Refused(400, "InvalidToken", f"{token!r} is no completion token") from error
     if life != service.deployments.wish(pipeline).life:
         message = f"the token was given before the storage of pipeline {pipeline} was cleared: its rows are gone"

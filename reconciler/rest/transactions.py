@@ -19,9 +19,11 @@ from reconciler.engine.http_transactions import RequestTransaction, read_transac
 from reconciler.environment.target import Target
 from reconciler.project.program.model import Program
 from reconciler.registry.model import Head
-from reconciler.rest.descriptions import HTTP_CONNECTOR, folder_of_requests
+from reconciler.rest.descriptions import HTTP_CONNECTOR, are_requests_read, folder_of_requests
 from reconciler.rest.errors import Refused
-from reconciler.rest.requests import outputs_have_all, position_of
+from reconciler.rest.read_requests import position_of
+from reconciler.rest.requests import outputs_have_all
+from reconciler.state.applied import read_applied
 from reconciler.state.lease import hold_lease, this_process
 
 
@@ -50,7 +52,7 @@ def transaction_now(target: Target, pipeline: str) -> TransactionNow:
     if found.is_open:
         return TransactionNow(Phase.OPEN, found.id, found.began_at)
     stored = target.registry.head(pipeline)
-    if stored is not None and _was_read(found, stored.value) and _was_sent(target, pipeline, stored.value):
+    if stored is not None and _was_read(target, pipeline, found, stored.value) and _was_sent(target, pipeline, stored.value):
         return TransactionNow(Phase.NONE)
     return TransactionNow(Phase.COMMITTING, found.id, found.began_at)
 
@@ -60,7 +62,7 @@ def begin(target: Target, pipeline: str, program: Program) -> int:
     if transaction_now(target, pipeline).phase is not Phase.NONE:
         raise Refused(400, "TransactionInProgress", f"pipeline {pipeline} has a transaction that is not over")
     last = read_transaction(_above(target, pipeline))
-    tables = _tables(program)
+    tables = [table for table in _tables(program) if are_requests_read(target, program, table)]
     if not tables:
         raise Refused(400, "NoHttpInput", f"no table of pipeline {pipeline} takes rows over HTTP")
     held = {table: _first_free(target, pipeline, table) for table in tables}
@@ -103,8 +105,13 @@ def _first_free(target: Target, pipeline: str, table: str) -> int:
     return max(position, next_number(folder_of_requests(target, pipeline, table)))
 
 
-def _was_read(found: RequestTransaction, head: Head) -> bool:
-    return all(first == after or position_of(head, table) >= after for table, (first, after) in found.whole.items())
+def _was_read(target: Target, pipeline: str, found: RequestTransaction, head: Head) -> bool:
+    """Whether all of it was read that anybody will read: rows of a table that was dropped since went with it."""
+    left = {table for table, (first, after) in found.whole.items() if first < after and position_of(head, table) < after}
+    if not left:
+        return True
+    snapshot = read_applied(target, pipeline).snapshot
+    return snapshot is not None and left.isdisjoint(_tables(snapshot.program))
 
 
 def _was_sent(target: Target, pipeline: str, head: Head) -> bool:

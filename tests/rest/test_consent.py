@@ -1,7 +1,11 @@
 """A change of a pipeline through the real client: it awaits approval, and what becomes of it is said with the start."""
 
+import json
+from collections.abc import Callable
+
 import pytest
 import requests
+from feldera import Pipeline
 from feldera.enums import BootstrapPolicy, PipelineStatus
 from feldera.rest.errors import FelderaAPIError
 
@@ -108,4 +112,27 @@ def test_a_start_that_allows_takes_no_rejection_back(by: str, service: Serving) 
     pipeline.start(bootstrap_policy=BootstrapPolicy.ALLOW)
     assert pipeline.status() == PipelineStatus.AWAITINGAPPROVAL
     assert len(files.status().rejections) == 1
+    pipeline.stop(force=True)
+
+
+def test_the_diff_that_is_shown_is_of_the_plan_that_awaits(own_service: Callable[..., Serving]) -> None:
+    service = own_service()
+    pipeline = service.pipeline("shown", NAMED)
+    pipeline.start()
+    pipeline.stop(force=True)
+    pipeline.modify(sql=RENAMED)
+    pipeline.start()
+    folder = service.root / "pipelines" / "shown"
+    asked = {file: file.read_text() for file in folder.iterdir()}
+    service.stop()
+    description = json.loads(asked[folder / "api.json"])
+    description["program_code"] += "CREATE VIEW another AS SELECT id FROM items;"
+    (folder / "api.json").write_text(json.dumps(description))
+    service.start()
+    pipeline = Pipeline.get("shown", service.client)
+    assert pipeline.deployment_runtime_status_details()["approval_diff"]["program_diff"]["added_views"] == ["another"]
+    # Somebody puts back what the start asked for.
+    for file, text in asked.items():
+        file.write_text(text)
+    assert pipeline.deployment_runtime_status_details() == {"approval_diff": DIFF}
     pipeline.stop(force=True)

@@ -375,3 +375,34 @@ def test_a_listener_is_told_from_its_beginning_to_the_stop(service: Serving) -> 
     assert len(numbers) == 2
     assert 0 <= numbers[0] < numbers[1]
     pipeline.stop(force=True)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ['{"insert": {"id": 2, "name": "\\ud800"}}', '{"insert": {"id": "\\udfff"}}'],
+    ids=["a value", "a value that is told"],
+)
+def test_half_of_a_character_is_no_text(pipeline: Pipeline, service: Serving, wrong: str) -> None:
+    address = f"{service.address}/v0/pipelines/data/ingress/plain?format=json"
+    whole = '{"insert": {"id": 1, "name": "\\ud83d\\ude00"}}'
+    answer = requests.post(address, data=f"{wrong}\n{whole}\n{wrong}", timeout=60)
+    assert (answer.status_code, answer.json()["details"]["num_errors"]) == (400, 2)
+    assert answer.json()["message"].startswith(
+        "Errors parsing input data (2 errors): rows for table plain can't be read: record 1"
+    )
+    pipeline.input_json("plain", {"id": 3})
+    assert rows(pipeline, "plain") == [{"id": 1, "name": "\U0001f600"}, {"id": 3, "name": None}]
+
+
+def test_what_is_wrong_with_many_rows_is_told_of_some(pipeline: Pipeline, service: Serving) -> None:
+    address = f"{service.address}/v0/pipelines/data/ingress/plain?format=json"
+    before = pipeline.input_connector_stats("plain", "api_ingress").metrics.num_parse_errors or 0
+    answer = requests.post(address, data="1,a\n" * 50_000 + '{"insert": {"id": 1}}\n', timeout=60)
+    assert answer.status_code == 400
+    assert answer.json()["details"]["num_errors"] == 100_000
+    assert len(answer.json()["details"]["errors"]) == 20
+    pipeline.input_json("plain", {"id": 2})
+    assert [row["id"] for row in rows(pipeline, "plain")] == [1, 2]
+    found = pipeline.input_connector_stats("plain", "api_ingress")
+    assert found.metrics.num_parse_errors == before + 100_000
+    assert [one.index for one in found.parse_errors or ()] == [*range(before + 99_901, before + 100_001)]

@@ -1,9 +1,12 @@
 """Who may ask, what has no meaning here, and what the API says of itself."""
 
+import base64
+import json
 import subprocess
 from collections.abc import Callable
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -201,3 +204,92 @@ def test_one_that_can_not_be_read_hides_no_other(own_service: Callable[..., Serv
     assert sorted(found) == ["bad", "good"]
     assert found["bad"].program_status() == ProgramStatus.SqlError
     assert "U813" in found["bad"].program_error()["sql_compilation"]["messages"][0]["error_type"]
+
+
+def test_who_is_not_known_yet_sends_little(own_service: Callable[..., Serving]) -> None:
+    service = own_service(environment={"RECONCILE_API_TOKEN": "secret"})
+    answer = requests.post(f"{service.address}/login", data=b"token=" + b"x" * 10_000, timeout=60)
+    assert (answer.status_code, answer.json()["error_code"]) == (413, "TooLarge")
+
+
+@pytest.mark.parametrize("headers", [{"Host": "["}, {"Host": "localhost]"}, {"Origin": "http://["}], ids=str)
+def test_what_is_no_address_is_refused(service: Serving, headers: dict[str, str]) -> None:
+    assert requests.get(f"{service.address}/v0/config", headers=headers, timeout=60).status_code == 403
+
+
+def test_what_no_file_could_hold_is_not_looked_at(service: Serving) -> None:
+    long = TABLE + "-- x\n" * 1_000_000
+    for path in ("validate_program", "pipelines"):
+        body = {"name": "far-too-long", "program_code": long}
+        answer = requests.post(f"{service.address}/v0/{path}", json=body, timeout=60)
+        assert (answer.status_code, answer.json()["error_code"]) == (413, "TooLarge")
+    # In api.json a sign may take six times as much as in the program.
+    body = {"name": "far-too-long", "program_code": TABLE + "-- " + "ä" * 1_000_000}
+    assert requests.post(f"{service.address}/v0/pipelines", json=body, timeout=60).status_code == 413
+    assert not (service.root / "pipelines" / "far-too-long").exists()
+
+
+def test_rows_that_nobody_would_read_are_not_taken(own_service: Callable[..., Serving], tmp_path: Path) -> None:
+    service = own_service()
+    service.pipeline("shop", TABLE)
+    git(service.root, "init", "-b", "main")
+    git(service.root, "add", "pipelines", "reconcile.yaml")
+    git(service.root, "commit", "-m", "Take the pipeline over")
+    service.stop()
+    git(tmp_path, "clone", str(service.root), str(tmp_path / "clone"))
+    elsewhere = Serving(tmp_path / "clone").start()
+    try:
+        pipeline = Pipeline.get("shop", elsewhere.client)
+        pipeline.start()
+        for refused in (lambda: pipeline.input_json("t", {"id": 1}), lambda: pipeline.start_transaction()):
+            with pytest.raises(FelderaAPIError) as raised:
+                refused()
+            assert raised.value.error_code == "NoHttpInput"
+        pipeline.execute("INSERT INTO t VALUES (2)")
+        assert list(pipeline.query("SELECT * FROM t")) == [{"id": 2}]
+        pipeline.stop(force=True)
+    finally:
+        elsewhere.stop()
+
+
+def test_a_description_that_is_damaged_holds_up_no_other(own_service: Callable[..., Serving]) -> None:
+    service = own_service()
+    service.pipeline("good", TABLE)
+    service.pipeline("damaged", TABLE)
+    (service.root / "pipelines" / "damaged" / "api.json").write_text("{")
+    for _ in range(2):
+        assert sorted(one.name for one in Pipeline.all(service.client)) == ["damaged", "good"]
+        with pytest.raises(FelderaAPIError, match="is damaged"):
+            Pipeline.get("damaged", service.client).modify(sql=TABLE)
+        service.stop()
+        service.start()
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        {"runtime_config": {"env": {"A": "\ud800"}}},
+        {"runtime_config": {"x": {"\ud800": 1}}},
+        {"description": "\ud800"},
+        {"program_code": f"{TABLE} -- \ud800"},
+        {"program_config": {"x": json.loads("[" * 300 + "]" * 300)}},
+    ],
+    ids=["a value", "a name", "a description", "a program", "deep"],
+)
+def test_what_can_not_be_sent_back_is_not_taken(service: Serving, strange: dict[str, Any]) -> None:
+    body = json.dumps({"name": "strange", "program_code": TABLE, **strange})
+    headers = {"Content-Type": "application/json"}
+    answer = requests.post(f"{service.address}/v0/pipelines", data=body, headers=headers, timeout=60)
+    assert (answer.status_code, answer.json()["error_code"]) == (400, "InvalidRequest")
+    assert requests.get(f"{service.address}/v0/pipelines", timeout=60).status_code == 200
+    assert not (service.root / "pipelines" / "strange").exists()
+
+
+def test_what_is_no_token_and_no_cursor_is_told(service: Serving, unstarted: Pipeline) -> None:
+    for text in ('["", "t", 1e400]', "[" * 20_000, "{}", "\ud800"):
+        token = base64.urlsafe_b64encode(json.dumps(text).encode() if text == "\ud800" else text.encode()).decode()
+        address = f"{service.address}/v0/pipelines/asked-in-vain/completion_status"
+        assert requests.get(address, params={"token": token}, timeout=60).json()["error_code"] == "InvalidToken"
+    assert requests.get(f"{service.address}/console/changes?of=none", timeout=60).status_code == 404
+    address = f"{service.address}/console/pipelines/asked-in-vain/none"
+    assert requests.post(address, data=b"\xff=1", timeout=60).status_code == 404

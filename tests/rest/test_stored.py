@@ -3,6 +3,7 @@
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from feldera.enums import BootstrapPolicy, PipelineStatus, StorageStatus
@@ -11,8 +12,12 @@ from feldera.rest.errors import FelderaAPIError, FelderaTimeoutError
 from reconciler.environment.target import open_target
 from reconciler.registry.changing import change_document
 from reconciler.registry.model import Deployment
+from reconciler.rest.errors import Refused
+from reconciler.rest.same_starts import RUNNING
+from reconciler.rest.shared import new_service
+from reconciler.server.places import place_of
 from reconciler.state.lease import hold_lease, this_process
-from tests.rest.conftest import Serving
+from tests.rest.conftest import Serving, new_repository
 from tests.rest.named import ITEMS, NAMED
 
 
@@ -138,3 +143,25 @@ def test_a_pipeline_that_stops_while_a_statement_has_it_leaves_a_checkpoint(serv
     assert head is not None
     assert head.value.published is not None
     assert [one.steps for one in pipeline.checkpoints()][-1] == head.value.published.step
+
+
+def test_a_table_that_is_made_anew_reads_no_rows_that_were_read(service: Serving) -> None:
+    pipeline = service.pipeline("anew", "CREATE TABLE t (id BIGINT NOT NULL PRIMARY KEY);")
+    pipeline.start()
+    pipeline.input_json("t", [{"id": 1}, {"id": 2}])
+    pipeline.stop(force=True)
+    pipeline.modify(sql="CREATE TABLE t (id VARCHAR NOT NULL PRIMARY KEY);")
+    pipeline.start(bootstrap_policy=BootstrapPolicy.ALLOW)
+    pipeline.input_json("t", [{"id": "3"}])
+    # Some of them would come again, and others not: those whose files were removed by then.
+    assert list(pipeline.query("SELECT * FROM t")) == [{"id": "3"}]
+    pipeline.stop(force=True)
+
+
+def test_what_was_deleted_meanwhile_is_not_started(tmp_path: Path) -> None:
+    target = open_target(new_repository(tmp_path), None)
+    deployments = new_service(target, place_of(target.root), lambda: "ann").deployments
+    with pytest.raises(Refused) as raised:
+        deployments.start("deleted", RUNNING, "await_approval", "ann")
+    assert raised.value.told.status == 404
+    assert deployments.wish("deleted") == Deployment()

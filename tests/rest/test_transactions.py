@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from feldera.enums import TransactionStatus
+from feldera.enums import BootstrapPolicy, TransactionStatus
 from feldera.rest.errors import FelderaAPIError
 
 from tests.rest.conftest import Serving
@@ -106,4 +106,23 @@ def test_what_was_cleared_comes_back_by_nothing(service: Serving) -> None:
     token = pipeline.input_json("items", {"id": 2, "name": "b"})
     pipeline.wait_for_token(token)
     assert list(pipeline.query("SELECT * FROM items")) == [{"id": 2, "name": "b"}]
+    pipeline.stop(force=True)
+
+
+def test_a_commit_does_not_wait_for_a_table_that_is_dropped(service: Serving) -> None:
+    pipeline = service.pipeline("dropping", TABLES)
+    pipeline.start_paused()
+    pipeline.start_transaction()
+    pipeline.input_json("items", {"id": 1}, force=True, wait=False)
+    pipeline.input_json("others", {"id": 1}, force=True, wait=False)
+    pipeline.commit_transaction(wait=False)
+    pipeline.stop(force=True)
+    pipeline.modify(sql=TABLES.partition(";")[0] + ";")
+    pipeline.start(bootstrap_policy=BootstrapPolicy.ALLOW)
+    for _ in range(100):
+        if pipeline.transaction_status() == TransactionStatus.NoTransaction:
+            break
+        time.sleep(0.1)
+    assert [row["id"] for row in pipeline.query("SELECT * FROM items")] == [1]
+    assert pipeline.start_transaction() == 2
     pipeline.stop(force=True)

@@ -1,14 +1,15 @@
 """Pipelines: made, changed, listed, deleted; programs compiled and compared."""
 
-from typing import Annotated, Any, Literal
+import json
+from typing import Annotated, Any, Final, Literal, Self
 
 from fastapi import APIRouter, Body, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from reconciler.apply.planning import plan_pipeline
 from reconciler.base.digest import JsonObject
 from reconciler.environment.source import pipeline_names
-from reconciler.rest.configuration import require_configuration
+from reconciler.rest.configuration import is_deeper, require_configuration
 from reconciler.rest.descriptions import (
     Description,
     remove_files,
@@ -25,8 +26,25 @@ from reconciler.rest.shared import Service
 from reconciler.rest.shown_diff import shown_diff
 from reconciler.service.states import read_standing
 
+_DEEPEST: Final = 50
 
-class Given(BaseModel):
+
+class _Sent(BaseModel):
+    """What a client sends, and is sent back: whoever asks for all pipelines is to get all."""
+
+    @model_validator(mode="after")
+    def _can_be_sent(self) -> Self:
+        whole = self.model_dump()
+        try:
+            json.dumps(whole, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("there is half of a character, which no text holds") from None
+        if is_deeper(whole, _DEEPEST):
+            raise ValueError(f"it is nested more than {_DEEPEST} deep")
+        return self
+
+
+class Given(_Sent):
     """What a client sends of a pipeline; what is not there, or null, stays or has its default."""
 
     model_config = ConfigDict(extra="ignore")
@@ -47,7 +65,7 @@ class Given(BaseModel):
         return found
 
 
-class Program(BaseModel):
+class Program(_Sent):
     """A program that is looked at, and not kept."""
 
     program_code: str | None = None

@@ -35,7 +35,7 @@ _POLL_SECONDS: Final = 0.2
 async def carried_out(service: Service, request: Request, pipeline: str, sql: str, form: str) -> Iterator[bytes]:
     """Carry a statement out: its answer. Raises Refused."""
     with service.gate.statement(pipeline):
-        # `is_disconnected` of a request is never true behind a middleware: it looks, and does not wait.
+        # `is_disconnected` of a request looks, and does not wait.
         leaving = asyncio.create_task(_left(request))
         try:
             statement = await run_in_threadpool(_Statement, service, pipeline, sql, leaving)
@@ -77,8 +77,7 @@ class _Statement:
         service, pipeline, sql = self._service, self._pipeline, self._sql
         if not self._is_in_transaction():
             return answer_in_parts(service, pipeline, "query", self._may_work, sql=sql, format=form)
-        program = applied_program(service, pipeline)
-        table = table_that_takes_rows(service, pipeline, program, read_statement(sql).table)
+        table = table_that_takes_rows(service.target, applied_program(service, pipeline), read_statement(sql).table)
         store_lines(service, pipeline, table, answer_of(service, pipeline, "rows", sql=sql, aim=asdict(aim_of(table))))
         return iter(())
 
