@@ -212,8 +212,10 @@ def are_requests_read(target: Target, program: Program, table: str) -> bool:
     """Whether the pipeline reads the rows that come for a table (a key) here: files that were committed elsewhere, or for
     another environment, name the folder of that place."""
     connector = program.connectors.get(f"{table}.{HTTP_CONNECTOR}")
-    config = connector.settings["transport"].get("config", {}) if connector is not None else {}
-    return config.get("path") == str(folder_of_requests(target, program.name, table))
+    if connector is None or connector.transport != "http_input":
+        return False
+    path = Path(connector.settings["transport"]["config"]["path"])
+    return path.resolve() == folder_of_requests(target, program.name, table).resolve()
 
 
 def remove_requests(target: Target, pipeline: str) -> None:

@@ -1,4 +1,5 @@
-"""What the client is told of an error: a status of HTTP, a code that it may look at, a message for people, details."""
+"""What the client is told of an error: a status of HTTP, a code that it may look at, a message for people, details.
+Credentials in messages are masked, as commands mask them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,6 +8,8 @@ from typing import Any, Final
 from reconciler.base.diagnostics import render_diagnostic
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import LeaseHeld, ManifestInvalid, NotFound, ReconcileError, RegistryError
+from reconciler.base.secrets.known_values import without_secrets
+from reconciler.base.secrets.redaction import masked_in_code
 from reconciler.delta.opening import NOTHING_DAMAGED
 
 UNKNOWN_PIPELINE: Final = "UnknownPipelineName"
@@ -52,12 +55,12 @@ def no_such_pipeline(name: str) -> Refused:
 def told_of(error: ReconcileError) -> Told:
     """An error of reconciler. Its permanent code is the code, and stands before the message, where people look for it."""
     details: dict[str, Any] = {"hint": error.hint} if error.hint else {}
-    message = f"{error.code}: {error.message}"
+    message = masked_in_code(f"{error.code}: {error.message}")[0]
     match error:
         case NotFound(code="U812"):
             return Told(404, UNKNOWN_PIPELINE, message, details)
         case ManifestInvalid(diagnostics=diagnostics):
-            return Told(400, error.code, "\n".join(map(render_diagnostic, diagnostics)), details)
+            return Told(400, error.code, masked_in_code("\n".join(map(render_diagnostic, diagnostics)))[0], details)
         case LeaseHeld():
             return Told(409, error.code, message, details)
         case NotFound():
@@ -72,8 +75,8 @@ def told_of_any(error: Exception) -> Told:
             return told
         case ReconcileError():
             return told_of(error)
-    words = (str(error).splitlines() or [""])[0]
-    return Told(500, "U890", f"U890: unexpected error: {type(error).__name__}: {words}")
+    words = without_secrets((str(error).splitlines() or [""])[0])
+    return Told(500, "U890", masked_in_code(f"U890: unexpected error: {type(error).__name__}: {words}")[0])
 
 
 def may_pass(error: Exception) -> bool:

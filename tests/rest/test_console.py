@@ -1,10 +1,13 @@
 """The console without a browser: what its pages say, and what its forms do. `test_browser.py` looks at it as people do."""
 
 import html
+import io
 import json
 import re
 import time
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,7 @@ from feldera.enums import BootstrapPolicy, PipelineStatus
 from reconciler.environment.target import open_target
 from reconciler.rest.console.graph import draw
 from reconciler.rest.console.views import side_by_side
+from reconciler.rest.processes import lines_of
 from reconciler.service.project import Project
 from reconciler.workspace.desired import validate_pipeline
 from tests.rest.conftest import Serving, new_repository
@@ -283,3 +287,34 @@ def wait_for(is_so: Callable[[], bool]) -> None:
             return
         time.sleep(0.1)
     raise AssertionError("it does not become so")
+
+
+def test_credentials_are_masked_as_commands_mask_them(service: Serving) -> None:
+    sql = TABLE.replace("id BIGINT", "id BIGINT, name VARCHAR")
+    view = "CREATE VIEW counted AS SELECT COUNT(*) AS n FROM items WHERE name = '{}';"
+    pipeline = service.pipeline("console-masked", sql + view.format("password=hunter21"))
+    pipeline.start()
+    pipeline.stop(force=True)
+    pipeline.modify(sql=sql + view.format("password=hunter22"))
+    pipeline.start()
+    shown = page(service, "/console/pipelines/console-masked/plan")
+    assert "hunter2" not in shown
+    assert "***2" in shown
+    answer = requests.get(f"{service.address}/v0/pipelines/console-masked/support_bundle", timeout=60)
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as bundle:
+        texts = {name.rpartition("/")[2]: bundle.read(name).decode() for name in bundle.namelist()}
+    assert "SELECT COUNT(*)" in texts["pipeline_config.json"]
+    assert not [name for name, text in texts.items() if "hunter2" in text]
+    pipeline.stop(force=True)
+
+
+def test_of_a_long_answer_the_first_lines_are_read() -> None:
+    taken: list[int] = []
+
+    def parts() -> Iterator[bytes]:
+        for number in range(100):
+            taken.append(number)
+            yield f"{number}a\n{number}b\n{number}".encode()
+
+    assert [*islice(lines_of(parts()), 3)] == [b"0a", b"0b", b"01a"]
+    assert taken == [0, 1]

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, quote, urlencode
@@ -24,7 +25,7 @@ from reconciler.rest.console import acts, views
 from reconciler.rest.console.acts import ANOTHER_PLAN
 from reconciler.rest.console.graph import draw
 from reconciler.rest.errors import Refused, told_of
-from reconciler.rest.processes import answer_of
+from reconciler.rest.processes import answer_in_parts, answer_of, lines_of
 from reconciler.rest.same_starts import PAUSED, RUNNING
 from reconciler.rest.shared import Service
 from reconciler.rest.work import is_change
@@ -64,6 +65,8 @@ def router(service: Service) -> APIRouter:
     @pages.get("/console/changes")
     def changes(of: str = "", since: str = "") -> Response:
         """Server-sent events: one whenever something is another than before, or than a page with that mark has it."""
+        if of:
+            service.lookup.require(of)
         return StreamingResponse(_changes(service, of, since), media_type="text/event-stream")
 
     @pages.get("/console/pipelines/{name}")
@@ -125,7 +128,7 @@ def router(service: Service) -> APIRouter:
 
     @pages.post("/console/pipelines/{name}/{act}")
     async def do(name: str, act: str, request: Request) -> Response:
-        form = {key: found[0] for key, found in parse_qs((await request.body()).decode("utf-8")).items()}
+        form = {key: found[0] for key, found in parse_qs((await request.body()).decode("utf-8", "replace")).items()}
         return await run_in_threadpool(_done, service, name, act, form)
 
     return pages
@@ -277,10 +280,11 @@ def _answered(service: Service, name: str, sql: str) -> tuple[list[str], list[li
     if is_change(sql):
         return [], [], "this page only reads: reconcile execute, or the API, changes rows"
     try:
-        lines = answer_of(service, name, "query", sql=sql, format="json").decode().splitlines()
+        # Whoever asks for a whole table is shown its first rows; the others never come here.
+        lines = [*islice(lines_of(answer_in_parts(service, name, "query", sql=sql, format="json")), _ROWS + 1)]
     except (Refused, ReconcileError) as error:
         return [], [], error.told.message if isinstance(error, Refused) else told_of(error).message
-    found = [json.loads(line, parse_float=str, parse_int=str) for line in lines[: _ROWS + 1]]
+    found = [json.loads(line, parse_float=str, parse_int=str) for line in lines]
     columns = list(found[0]) if found else []
     return columns, [list(row.values()) for row in found[:_ROWS]], ""
 

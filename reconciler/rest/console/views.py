@@ -1,4 +1,5 @@
-"""What the pages of the console show, as values: read anew for each page, and nothing of it is kept but plans."""
+"""What the pages of the console show, as values: read anew for each page, and nothing of it is kept but plans. Credentials
+in the texts of a plan are masked, as commands mask them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,6 +8,7 @@ from typing import Any, Final
 
 from reconciler.apply.decisions import lifts_text, read_decisions
 from reconciler.base.errors import ReconcileError
+from reconciler.base.secrets.redaction import masked_in_code
 from reconciler.environment.target import Target
 from reconciler.plan.changes import ToldChange, told_changes
 from reconciler.plan.model import Plan
@@ -147,13 +149,18 @@ def show_plan(service: Service, pending: Pending) -> ShownPlan:
     return ShownPlan(
         plan.digest,
         summarise(plan),
-        tuple(told_changes(plan)),
-        tuple((one.connector, one.outcome.value, one.reason) for one in plan.connectors),
-        (*map(describe_metadata, told_metadata(plan.diff)), *map(describe_bound_call, plan.bound_calls)),
-        tuple(map(describe_spared, plan.diff.spared)),
-        tuple((hazard.code, hazard.subject, words) for hazard, words in judged_hazards(plan)),
-        tuple((one.view, side_by_side(one.applied, one.desired)) for one in plan.queries),
-        step_groups(plan.steps),
+        tuple(replace(one, why=tuple(map(_masked, one.why))) for one in told_changes(plan)),
+        tuple((one.connector, one.outcome.value, _masked(one.reason)) for one in plan.connectors),
+        tuple(
+            map(
+                _masked,
+                (*map(describe_metadata, told_metadata(plan.diff)), *map(describe_bound_call, plan.bound_calls)),
+            )
+        ),
+        tuple(_masked(describe_spared(one)) for one in plan.diff.spared),
+        tuple((hazard.code, hazard.subject, _masked(words)) for hazard, words in judged_hazards(plan)),
+        tuple((one.view, side_by_side(*masked_in_code(one.applied, one.desired))) for one in plan.queries),
+        tuple((title, tuple(map(_masked, steps))) for title, steps in step_groups(plan.steps)),
         describe_approval(plan),
         "" if pending.refusal is None else pending.refusal.message,
         plan.changes_nothing,
@@ -161,6 +168,11 @@ def show_plan(service: Service, pending: Pending) -> ShownPlan:
         tuple(one.words for one in pending.rejections),
         lifts_text(pending.rejections),
     )
+
+
+def _masked(text: str) -> str:
+    """As every command shows it, too."""
+    return masked_in_code(text)[0]
 
 
 def side_by_side(before: str, after: str) -> tuple[SideBySide, ...]:
@@ -246,7 +258,7 @@ def _errors(status: PipelineStatus, wish: Deployment) -> list[str]:
         for one in status.connectors
         if one.activity == "failing" and one.last_error is not None
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(map(_masked, found)))
 
 
 def _words(error: Mapping[str, Any]) -> str:
@@ -265,7 +277,7 @@ def _decided(service: Service, plan: Plan) -> tuple[str, ...]:
     found = read_decisions(service.target, plan)
     words = [(row["at"], f"approved by {row['by']}{_said(row['comment'])}") for row in found.approvals]
     words += [(one.at, f"rejected by {one.by}{_said(one.reason)}") for one in found.rejections]
-    return tuple(f"{at[:19]} {text}" for at, text in sorted(words))
+    return tuple(_masked(f"{at[:19]} {text}") for at, text in sorted(words))
 
 
 def _said(comment: str) -> str:

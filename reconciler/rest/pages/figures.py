@@ -15,6 +15,7 @@ from fastapi.responses import Response, StreamingResponse
 from reconciler.base.digest import JsonObject
 from reconciler.base.moments import this_moment
 from reconciler.base.names import fold
+from reconciler.base.secrets.redaction import masked_in_code, masked_within
 from reconciler.base.version import __version__
 from reconciler.environment.source import pipeline_names
 from reconciler.rest.errors import Refused
@@ -36,6 +37,7 @@ _EVENTS: Final = 300
 _OF_EVENTS: Final = uuid.UUID("a6f7fdb5-4d5d-4b8e-9c55-3b0f7d1f0c3a")
 _POLL_SECONDS: Final = 0.5
 _NO_LOG: Final = "0"
+_MOST_OF_LOG: Final = 1 << 20
 
 
 def router(service: Service) -> APIRouter:
@@ -167,24 +169,25 @@ def router(service: Service) -> APIRouter:
         system_config: bool = True,
         pipeline_events: bool = True,
     ) -> Response:
-        """A ZIP of what helps to find out what is wrong: no rows, no secrets. What was collected stands in a folder that is
+        """A ZIP of what helps to find out what is wrong: no rows, and no secrets that can be told from other texts, since it
+        is made for people elsewhere. What was collected stands in a folder that is
         named by the moment, beside what the ZIP says of itself. Nothing of it is kept: without `collect` that is all."""
         found = service.lookup.to_json(service.lookup.see(name), "all")
         system = {"reconciler": __version__, "environment": service.target.environment.name}
         parts: dict[str, str] = {}
         if collect and pipeline_config:
-            parts["pipeline_config.json"] = _json(found)
+            parts["pipeline_config.json"] = _json(masked_within(found))
         if collect and system_config:
             parts["system_config.json"] = _json(system)
         if collect and pipeline_events:
-            parts["events.json"] = _json(listed_events(name, "all", _EVENTS))
+            parts["events.json"] = _json(masked_within(listed_events(name, "all", _EVENTS)))
         if collect and stats and is_applied(name):
-            parts["stats.json"] = _json(figures(name))
+            parts["stats.json"] = _json(masked_within(figures(name)))
         if collect and metrics and is_applied(name):
             parts["metrics.txt"] = prometheus_text([status_now(name)])
         if collect and logs:
             log = service.deployments.log_of(name)
-            parts["logs.txt"] = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+            parts["logs.txt"] = masked_in_code(_end_of(log))[0]
         return Response(_bundled(name, parts, system), media_type="application/zip")
 
     return pages
@@ -202,6 +205,15 @@ def _bundled(pipeline: str, parts: Mapping[str, str], system: JsonObject) -> byt
         for name, text in parts.items():
             bundle.writestr(f"{folder}/{name}", text)
     return file.getvalue()
+
+
+def _end_of(log: Path) -> str:
+    """The last lines of a log, which may be long: it has those of all runs."""
+    if not log.exists():
+        return ""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - _MOST_OF_LOG))
+        return file.read(_MOST_OF_LOG).decode("utf-8", "replace")
 
 
 def _json(value: Any) -> str:
@@ -231,7 +243,7 @@ def _epoch(service: Service, name: str) -> str:
 
 def _after(cursor: str | None, epoch: str) -> int:
     known, _, number = (cursor or "").rpartition(":")
-    return int(number) if known == epoch and number.isdigit() else 0
+    return int(number) if known == epoch and number.isdecimal() else 0
 
 
 async def _lines(path: Path, first: int, begin: bytes, lives: Callable[[], bool]) -> AsyncIterator[bytes]:
