@@ -65,6 +65,11 @@ def json_text(value: Any) -> str:
             return json.dumps(str(value), ensure_ascii=False)
 
 
+def word_of(value: float) -> str:
+    """What stands in a request for a number that JSON has none for."""
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
 def row_text(names: Sequence[str], row: Sequence[Any]) -> str:
     """A row as a JSON object."""
     return json_text(dict(zip(names, row, strict=True)))

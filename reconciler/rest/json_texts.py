@@ -60,6 +60,11 @@ def items_of(text: str) -> Iterator[Read]:
                 yield _refusing(value)
 
 
+def value_of(text: str) -> Any:
+    """The one value that a text is. Raises ValueError, RecursionError."""
+    return _DECODER.decode(text)
+
+
 def failing(error: Exception) -> Read:
     """What raises an error."""
 
@@ -77,7 +82,12 @@ def decimal_of(text: str) -> Decimal:
     return found
 
 
-_DECODER: Final = json.JSONDecoder(parse_float=decimal_of)
+def _no_json(text: str) -> NoReturn:
+    # Python reads it all the same; written out again it would be null.
+    raise ValueError(f'{text} is no JSON: as a value of a DOUBLE or FLOAT write "{text}", in quotes')
+
+
+_DECODER: Final = json.JSONDecoder(parse_float=decimal_of, parse_constant=_no_json)
 
 
 def _read(text: str, begin: int) -> tuple[Any, int]:

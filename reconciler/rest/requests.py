@@ -11,7 +11,7 @@
 
 import csv
 import io
-import json
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,11 +31,11 @@ from reconciler.environment.target import Target
 from reconciler.project.program.model import Program, Table
 from reconciler.registry.model import Head, OutputState
 from reconciler.rest.addresses import key_in
-from reconciler.rest.answers import json_text
+from reconciler.rest.answers import json_text, word_of
 from reconciler.rest.descriptions import HTTP_CONNECTOR, are_requests_read, folder_of_requests
 from reconciler.rest.errors import Refused
 from reconciler.rest.fitting import Kind, require_fits, row_of, shown, with_plain_bytes
-from reconciler.rest.json_texts import decimal_of, failing, items_of, values_of
+from reconciler.rest.json_texts import decimal_of, failing, items_of, value_of, values_of
 from reconciler.rest.read_requests import position_of, remove_read_of
 from reconciler.rest.refused_rows import MOST_TOLD, tell_refused
 from reconciler.rest.shared import Service
@@ -307,9 +307,10 @@ def _of_text(text: str, kind: str) -> Any:
         case "DATE" | "TIMESTAMP" | "TIMESTAMP_NTZ" | "BINARY":
             return text.strip()
         case "ARRAY" | "MAP" | "STRUCT" | "VARIANT":
-            return json.loads(text, parse_float=decimal_of)
+            return value_of(text)
         case "FLOAT" | "DOUBLE":
-            return float(text)
+            number = float(text)
+            return number if math.isfinite(number) else word_of(number)
         case _:
             found = decimal_of(text.strip())
             return int(found) if found == found.to_integral_value() and name != "DECIMAL" else found

@@ -11,7 +11,7 @@ from typing import Any
 
 from reconciler.base.names import fold
 from reconciler.project.program.model import Table
-from reconciler.rest.answers import json_text
+from reconciler.rest.answers import json_text, word_of
 from reconciler.rest.errors import Refused
 from reconciler.rest.fitting import Kind
 
@@ -46,7 +46,7 @@ def _said(name: str, value: Any, aim: Aim) -> Any:
         case bytes() | bytearray():
             return [*value] or ""
         case float() if not math.isfinite(value):
-            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+            return word_of(value)
         case dict() | list() | tuple() if _has_unsayable(value):
             raise _unsayable(name, "bytes, NaN or Infinity within another value")
     return value

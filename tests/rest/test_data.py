@@ -183,6 +183,8 @@ def test_csv_and_debezium(pipeline: Pipeline, service: Serving) -> None:
         ('{"insert": {"id": 9223372036854775808}}', "column id: a value that is no BIGINT"),
         ('{"insert": {"id": 1e999999999}}', "too large or too small"),
         ('{"insert": {"id": 1e-999999999}}', "too large or too small"),
+        ('{"insert": {"id": 1, "name": NaN}}', "NaN is no JSON"),
+        ('{"insert": {"id": -Infinity}}', "-Infinity is no JSON"),
         pytest.param('{"insert": ' * 5000, "nested too deeply", id="deep"),
         pytest.param('{"insert": {"id": ' + "[" * 700 + "]" * 700 + "}}", "nested too deeply", id="deep value"),
     ],
@@ -406,3 +408,13 @@ def test_what_is_wrong_with_many_rows_is_told_of_some(pipeline: Pipeline, servic
     found = pipeline.input_connector_stats("plain", "api_ingress")
     assert found.metrics.num_parse_errors == before + 100_000
     assert [one.index for one in found.parse_errors or ()] == [*range(before + 99_901, before + 100_001)]
+
+
+def test_numbers_of_csv_that_json_lacks_are_kept(pipeline: Pipeline, service: Serving) -> None:
+    text = "".join(f"{number},,{value},,,,,\n" for number, value in enumerate(("nan", "Infinity", "-inf", "")))
+    answer = requests.post(f"{service.address}/v0/pipelines/data/ingress/kinds", data=text, timeout=60)
+    assert answer.status_code == 200
+    pipeline.wait_for_token(answer.json()["token"])
+    (batch,) = pipeline.query_arrow("SELECT * FROM kinds")
+    found = batch.sort_by("id")["real_one"].to_pylist()
+    assert list(map(str, found)) == ["nan", "inf", "-inf", "None"]
