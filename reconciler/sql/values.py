@@ -48,7 +48,10 @@ _TRANSPARENT: Final = (exp.Distinct, exp.Filter, exp.IgnoreNulls, exp.RespectNul
 _CONSTANT: Final = (exp.HexString, exp.Var, exp.DataType, exp.IntervalSpan)
 _CALCULATED: Final = (exp.Add, exp.Sub, exp.Mul, exp.Mod)
 # What the parser makes of syntax of its own, with no name that was written.
-_SYNTAX: Final = (exp.Extract, exp.Trim, exp.Substring, exp.StrPosition, exp.DecodeCase, exp.TimeStrToTime, exp.Array)
+_SYNTAX: Final = (
+    *(exp.Extract, exp.Trim, exp.Substring, exp.StrPosition, exp.DecodeCase, exp.TimeStrToTime, exp.Array),
+    exp.TsOrDsToDate,
+)
 # Most nodes are names, or these.
 _OPERATORS: Final = frozenset(
     (
