@@ -30,7 +30,7 @@ def judge_aggregates(walker: "Walker", node: exp.Select, scope: Scope) -> None:
             hint = "filter groups with HAVING"
             walker.problem("S227", "WHERE can't contain an aggregate function", place or 0, hint)
     group = node.args.get("group")
-    if group is not None and (group.args.get("all") or not _is_plain(group)):
+    if group is not None and (group.args.get("all") or not is_plain_group(group)):
         return
     aggregates = [call for item in node.expressions for call in _aggregates(item, walker.text)]
     if group is None and not aggregates and node.args.get("having") is None:
@@ -38,13 +38,14 @@ def judge_aggregates(walker: "Walker", node: exp.Select, scope: Scope) -> None:
     if any(source.is_open for source in scope.sources):
         return
     aliases = {fold(item.alias): item.this for item in node.expressions if isinstance(item, exp.Alias)}
-    keys = {_key(one, scope) for one in _grouped(node, group, scope, aliases)}
+    keys = {_key(one, scope) for one in grouped(node, group, scope, aliases)}
     named = set(aliases)
     for item in node.expressions:
         _judge(walker, item, scope, keys, named, group is not None)
 
 
-def _is_plain(group: exp.Expr) -> bool:
+def is_plain_group(group: exp.Expr) -> bool:
+    """Whether a GROUP BY makes groups of one kind only."""
     if any(group.args.get(part) for part in ("rollup", "cube", "grouping_sets", "totals")):
         return False
     return not any(isinstance(one, (exp.Rollup, exp.Cube, exp.GroupingSets)) for one in group.expressions)
@@ -66,8 +67,8 @@ def _aggregates(node: exp.Expr, text: str) -> list[exp.Expr]:
     return found
 
 
-def _grouped(node: exp.Select, group: exp.Expr | None, scope: Scope, aliases: dict[str, exp.Expr]) -> list[exp.Expr]:
-    """What is grouped by, ordinals and names of the select list replaced by what they stand for."""
+def grouped(node: exp.Select, group: exp.Expr | None, scope: Scope, aliases: dict[str, exp.Expr]) -> list[exp.Expr]:
+    """What a block is grouped by, ordinals and names of the select list replaced by what they stand for."""
     found: list[exp.Expr] = []
     for one in group.expressions if group is not None else ():
         if isinstance(one, exp.Literal) and not one.is_string and str(one.this).isdigit():

@@ -1,0 +1,88 @@
+"""How a view of a program is maintained.
+
+A view has a method if its query has one, it reads stored relations of its own pipeline only, calls no function of the
+pipeline's (a failed call is counted where it was made), and nothing is set that may have a say in what sums are. Types of
+columns that only Spark knows are those that stand in what is published; before that, sums of them have no rule.
+
+Changed rows are told by comparing rows: so tables with columns that Spark can't compare have no method. Nor have views that
+read floating numbers, of which two zeros count as equal and are not the same to every function.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from reconciler.base.names import fold, is_foreign
+from reconciler.incremental.model import Maintenance, Recompute
+from reconciler.project.program.model import Program, Table, View
+from reconciler.project.program.settings import SPARK, are_read_plainly, decisive_settings
+from reconciler.sql.aggregate_model import NotKept
+from reconciler.sql.lineage import ALL_COLUMNS
+from reconciler.sql.surroundings import USUAL
+
+_SAY_NOTHING: Final = frozenset({SPARK, "spark.sql.session.timeZone"})
+"""What decides results and has no say in what sums and counts are."""
+
+_NOT_COMPARED: Final = re.compile(r"(?i)\b(MAP<|VARIANT\b(?!:))")
+_FLOATING: Final = re.compile(r"(?i)\b(FLOAT|DOUBLE)\b(?!:)")
+
+Columns: TypeAlias = Mapping[str, str | None]
+
+
+def maintenance(program: Program, view: View, stored: Mapping[str, Columns]) -> Maintenance:
+    """How a stored view of a program is maintained. `stored`: by key, the columns that views have where they are published,
+    with their types."""
+    columns: dict[str, Columns] = {}
+    for read in view.reads:
+        key = fold(read.relation)
+        relation = program.relations.get(key)
+        if relation is None or is_foreign(key):
+            return Recompute(f"it reads {read.relation}, which is another pipeline's or a version")
+        if not relation.is_stored:
+            return Recompute(f"it reads {relation.name}, which is computed in place", f"make {relation.name} MATERIALIZED")
+        if any(fold(name).startswith("__") for name in relation.column_names):
+            return Recompute(f"a column of {relation.name} has a name that begins with __")
+        columns[key] = _columns(program, key, stored)
+        unfit = _unfit(columns[key], {fold(name) for name in read.columns})
+        if unfit is not None:
+            name, why = unfit
+            return Recompute(f"column {name} of {relation.name} {why}")
+    if view.calls:
+        return Recompute("it calls functions of the pipeline, of which no rule is known", "write in SQL what they compute")
+    if not are_read_plainly(program.settings):
+        return Recompute("settings may have its query read otherwise than Spark reads it by itself")
+    said = sorted(decisive_settings(program.settings).keys() - _SAY_NOTHING)
+    if said:
+        return Recompute(f"{said[0]} may have a say in what sums are", "leave it at Spark's default")
+    return _derived(view.query, tuple((key, tuple(columns[key].items())) for key in sorted(columns)))
+
+
+def _columns(program: Program, key: str, stored: Mapping[str, Columns]) -> Columns:
+    relation = program.relations[key]
+    if isinstance(relation, Table):
+        return {column.name: column.type for column in relation.columns}
+    known = {fold(name): kind for name, kind in stored.get(key, {}).items()}
+    return {name: known.get(fold(name)) for name in relation.column_names}
+
+
+def _unfit(columns: Columns, used: Collection[str]) -> tuple[str, str] | None:
+    """A column by which changed rows are not surely told, and why; `used` are those that the query uses, folded."""
+    for name, kind in columns.items():
+        if kind is not None and _NOT_COMPARED.search(kind):
+            return name, "is a MAP or VARIANT, by which rows are not compared"
+        if kind is not None and _FLOATING.search(kind) and (fold(name) in used or ALL_COLUMNS in used):
+            return name, "is of floating numbers, of which equal ones may differ in a sign"
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _derived(query: str, columns: tuple[tuple[str, tuple[tuple[str, str | None], ...]], ...]) -> Maintenance:
+    """Remembered: a run asks at each step."""
+    from reconciler.incremental.kept_aggregate import kept_aggregate
+    from reconciler.sql.aggregate_blocks import aggregate_block
+
+    block = aggregate_block(query, {key: dict(of) for key, of in columns}, USUAL)
+    if isinstance(block, NotKept):
+        return Recompute(block.reason, block.hint)
+    return kept_aggregate(query, block)

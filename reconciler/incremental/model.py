@@ -1,0 +1,70 @@
+"""How a view is maintained: a sum type."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from reconciler.sql.aggregate_model import AggregateBlock
+
+
+@dataclass(frozen=True, slots=True)
+class KeptCount:
+    """A count that is kept: its call, and the condition of its FILTER (None: there is none)."""
+
+    call: str
+    condition: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSum:
+    """What is added up for sums and averages of one argument under one condition. `is_integer`: of integers, else of
+    decimals. `has_average`: an average is asked for."""
+
+    argument: str
+    condition: str | None
+    is_integer: bool
+    has_average: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAggregate:
+    """The groups of one aggregate of the query are kept (`kept_aggregate`). `query` is that of the view."""
+
+    query: str
+    block: AggregateBlock
+    counts: tuple[KeptCount, ...]
+    sums: tuple[KeptSum, ...]
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The keys of the relations that decide what is kept, sorted."""
+        return tuple(sorted({use.relation for use in self.block.relations} | self.block.fixed))
+
+    @property
+    def fixed(self) -> frozenset[str]:
+        """The keys of those in which it has no rule for changes: where one changes, all that is kept is computed anew."""
+        return self.block.fixed | {use.relation for use in self.block.relations if not use.is_linear}
+
+
+@dataclass(frozen=True, slots=True)
+class Recompute:
+    """The query is computed anew: why, and what would help (None: nothing that is known)."""
+
+    reason: str
+    hint: str | None = None
+
+
+Maintenance: TypeAlias = KeptAggregate | Recompute
+
+
+class Way(StrEnum):
+    """Which way a view took in a step."""
+
+    RECOMPUTED = "recomputed"
+    """From its query."""
+    CHANGES = "changes"
+    """What is kept followed what changed."""
+    ANEW = "anew"
+    """What is kept was computed anew, and the view from it."""
+    GIVEN_UP = "given up"
+    """From its query, since the way by what is kept failed."""

@@ -1,0 +1,36 @@
+"""How a view is maintained, in words: for explanations, and for who reads what a step did."""
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from reconciler.base.names import first_of
+from reconciler.incremental.model import KeptAggregate, Maintenance, Recompute, Way
+
+_MOST_KEYS = 5
+
+WAYS: Mapping[str, str] = {
+    Way.CHANGES: "by what changed",
+    Way.ANEW: "what is kept computed anew",
+    Way.GIVEN_UP: "by its query: what is kept did not surely give the same",
+}
+"""What is said of a way in a line about a step. Of the usual one, from the query, nothing is."""
+
+
+def describe_maintenance(one: Maintenance) -> tuple[str, ...]:
+    """How a view is maintained, in sentences."""
+    match one:
+        case Recompute():
+            found = [f"by its query, computed again: {one.reason}"]
+            return (*found, f"to change that: {one.hint}") if one.hint is not None else tuple(found)
+        case KeptAggregate():
+            changed = sorted({use.relation for use in one.block.relations if use.is_linear} - one.fixed)
+            keys = first_of([" ".join(key.split()) for key in one.block.keys], _MOST_KEYS)
+            groups = f"counts and sums by {keys}" if keys else "counts and sums of all rows"
+            told = [f"by what changes in {', '.join(changed)}: {groups} are kept"] if changed else []
+            if one.fixed:
+                told.append(f"where {', '.join(sorted(one.fixed))} changes, what is kept is computed anew")
+            if one.block.elsewhere:
+                told.append(f"{', '.join(sorted(one.block.elsewhere))} is read whole, to finish the query")
+            return (*told, "small relations are computed from the query at once")
+        case _:
+            assert_never(one)

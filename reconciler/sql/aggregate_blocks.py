@@ -1,0 +1,343 @@
+"""The aggregate of a query that may be kept: the one SELECT that groups rows of relations, and where its parts stand in the
+query's text.
+
+- Its FROM names nothing but relations, joined (`aggregate_walk`), and what decides its groups is surely the same when it is
+  computed again.
+- Its aggregates are additive: COUNT without DISTINCT, SUM and AVG of what surely are integers or decimals. Sums of floating
+  numbers depend on the order of rows.
+- All else in it names keys and aggregates only. What is around it may be anything: that reads its rows.
+- Whatever is not surely understood has no such block, and the answer says what it is (`NotKept`).
+
+Not here: what is made of it (`reconciler.incremental`), and whether it pays.
+"""
+
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from enum import Enum, auto
+from itertools import pairwise
+from typing import Final
+
+from sqlglot import exp
+
+from reconciler.base.names import fold
+from reconciler.sql.aggregate_model import (
+    AggregateBlock,
+    AggregateCall,
+    AliasUse,
+    BlockText,
+    KeyUse,
+    NotKept,
+    RelationUse,
+    Span,
+    Use,
+)
+from reconciler.sql.aggregate_walk import AggregateWalk, Groups, below
+from reconciler.sql.block_texts import block_text, closing, means
+from reconciler.sql.lexer import Kind, Token
+from reconciler.sql.limits import TooMuch
+from reconciler.sql.lineage_whole import is_whole
+from reconciler.sql.places import own_offset
+from reconciler.sql.query import Parsed, parse_query
+from reconciler.sql.references import relation_key
+from reconciler.sql.repeatable import Number
+from reconciler.sql.scopes import Scope
+from reconciler.sql.surroundings import QuerySurroundings
+
+_KINDS: Final = {"count": "count", "count_if": "count", "sum": "sum", "avg": "avg", "mean": "avg"}
+_TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ")
+_TO_TIMESTAMPS: Final = frozenset(
+    {
+        *(f"{prefix}TO_TIMESTAMP{suffix}" for prefix in ("", "TRY_") for suffix in ("", "_LTZ", "_NTZ")),
+        *("TIMESTAMP", "UNIX_TIMESTAMP", "TO_UNIX_TIMESTAMP"),
+    }
+)
+_TIME_ONLY: Final = re.compile(r"[rR]?['\"]\s*T?\d{1,2}:")
+_NOT_UNDERSTOOD: Final = NotKept("the query is not surely understood")
+_NOT_TOLD_APART: Final = NotKept("the parts of its text are not surely told apart")
+
+
+def aggregate_block(
+    query: str, relations: Mapping[str, Mapping[str, str | None]], around: QuerySurroundings
+) -> AggregateBlock | NotKept:
+    """The aggregate of a query that may be kept. `relations` are as for `check.analyse_query`."""
+    parsed = parse_query(query)
+    if not isinstance(parsed, Parsed):
+        return _NOT_UNDERSTOOD
+    walk = AggregateWalk(relations, query, around)
+    try:
+        walk.analyse(parsed.tree)
+        if walk.problems or not walk.is_traced or not is_whole(parsed, relations, walk.saw_chance):
+            return _NOT_UNDERSTOOD
+        return _only_block(walk, parsed)
+    except (TooMuch, RecursionError):
+        return NotKept("the query is too large to be looked at")
+
+
+def _only_block(walk: AggregateWalk, parsed: Parsed) -> AggregateBlock | NotKept:
+    good = [(node, groups) for node, groups in walk.found if isinstance(groups, Groups)]
+    if len(good) == 1:
+        return _Reading(walk, parsed, *good[0]).block()
+    if good:
+        return NotKept("it has several aggregates, and one is kept", "put each into a MATERIALIZED view of its own")
+    refused = [groups for _, groups in walk.found if isinstance(groups, NotKept)]
+    return refused[0] if refused else NotKept("it groups no rows of relations by GROUP BY, COUNT, SUM or AVG")
+
+
+class _Clause(Enum):
+    ITEM = auto()
+    HAVING = auto()
+    ORDER = auto()
+
+
+class _Refused(Exception):
+    """A block can't be kept. Never leaves this module."""
+
+    def __init__(self, why: NotKept) -> None:
+        self.why = why
+
+
+class _Reading:
+    """One good block, read out of the text."""
+
+    def __init__(self, walk: AggregateWalk, parsed: Parsed, node: exp.Select, groups: Groups) -> None:
+        self.walk = walk
+        self.query = walk.text
+        self.tokens = parsed.tokens
+        self.tree = parsed.tree
+        self.node = node
+        self.groups = groups
+        self.keys = [_meaning(key, groups.scope) for key in groups.keys]
+        self.plain = {fold(item.name) for item in node.expressions if isinstance(item, exp.Column)}
+        self.aliases: dict[str, int] = {}
+        for at, item in enumerate(node.expressions):
+            if isinstance(item, exp.Alias):
+                self.aliases.setdefault(fold(item.alias), at)
+
+    def block(self) -> AggregateBlock | NotKept:
+        text = block_text(self.query, self.tokens, self.node)
+        if text is None:
+            return _NOT_TOLD_APART
+        if _may_take_today([one for one in self.tokens if text.whole.start <= one.start and one.end <= text.whole.end]):
+            return NotKept("it may read a text as a time, and take today's date for it", "convert it where rows come in")
+        try:
+            items = tuple(self._expression(span, item) for span, item in zip(text.items, self.node.expressions, strict=True))
+            return AggregateBlock(
+                text,
+                self._relations(text),
+                self._key_texts(text, items),
+                self._all_uses(items),
+                items,
+                self.groups.fixed,
+                self._elsewhere(),
+                self.node.args.get("group") is None,
+            )
+        except _Refused as refused:
+            return refused.why
+
+    def _elsewhere(self) -> frozenset[str]:
+        own = {id(table) for table in self.node.find_all(exp.Table)}
+        others = (table for table in self.tree.find_all(exp.Table) if id(table) not in own)
+        return frozenset(key for table in others if (key := relation_key(table)) in self.walk.relations)
+
+    def _relations(self, text: BlockText) -> tuple[RelationUse, ...]:
+        found = []
+        for table, is_linear in self.groups.uses:
+            span = _written(table.this)
+            if span is None or not text.origin.has(span):
+                raise _Refused(_NOT_TOLD_APART)
+            found.append(RelationUse(relation_key(table), span, table.alias or table.name, bool(table.alias), is_linear))
+        return tuple(found)
+
+    def _key_texts(self, text: BlockText, items: tuple[Span, ...]) -> tuple[str, ...]:
+        """What each key is, be it written so in GROUP BY, or an item's number or alias."""
+        found = []
+        for key, span in zip(self.groups.keys, text.keys, strict=True):
+            written = span.of(self.query)
+            if not means(written, key):
+                place = next((at for at, one in enumerate(self.node.expressions) if one.unalias() is key), None)
+                if place is None:
+                    raise _Refused(_NOT_TOLD_APART)
+                written = items[place].of(self.query)
+            found.append(written)
+        return tuple(found)
+
+    def _expression(self, span: Span, item: exp.Expr) -> Span:
+        """An item of the select list without its alias."""
+        if not isinstance(item, exp.Alias):
+            return span
+        tokens = [token for token in self.tokens if span.start <= token.start and token.end <= span.end]
+        for count in (2, 1):
+            if len(tokens) > count and (count == 1 or tokens[-2].is_word("AS")):
+                inner = Span(span.start, tokens[-count - 1].end)
+                if means(inner.of(self.query), item.this):
+                    return inner
+        raise _Refused(_NOT_TOLD_APART)
+
+    def _all_uses(self, items: tuple[Span, ...]) -> tuple[Use, ...]:
+        found: list[Use] = []
+        for item, span in zip(self.node.expressions, items, strict=True):
+            uses = self._uses(item.unalias(), _Clause.ITEM, span)
+            if uses and not isinstance(item, exp.Alias):
+                if not isinstance(item, exp.Column):
+                    # Spark names it after its text, which is another one over what is kept.
+                    raise _Refused(NotKept("an item of its select list has no name", "name it: … AS name"))
+                uses = [KeyUse(use.span, use.key, item.name) for use in uses if isinstance(use, KeyUse)]
+            found += uses
+        having, order = self.node.args.get("having"), self.node.args.get("order")
+        if having is not None:
+            found += self._uses(having.this, _Clause.HAVING)
+        for one in order.expressions if order is not None else ():
+            found += self._uses(one, _Clause.ORDER)
+        return tuple(sorted(found, key=lambda use: use.span.start))
+
+    def _uses(self, node: exp.Expr, clause: _Clause, whole: Span | None = None) -> list[Use]:
+        """The places below a node that name keys, aggregates or aliases. `whole`: where it stands, if that is known."""
+        if (
+            isinstance(node, exp.Column)
+            and clause is not _Clause.ITEM
+            and not node.table
+            and fold(node.name) in self.aliases
+        ):
+            return self._alias(node, clause)
+        meaning = _meaning(node, self.groups.scope)
+        if meaning in self.keys:
+            span = whole or self._span(node)
+            if span is None:
+                raise _Refused(NotKept("a key of GROUP BY is part of an expression", "name the key in a query around it"))
+            return [KeyUse(span, self.keys.index(meaning))]
+        if isinstance(node, exp.Query):
+            raise _Refused(NotKept("a subquery stands beside its aggregates", "join it in a query around it"))
+        if isinstance(node, exp.Column):
+            hint = None
+            if not node.table and fold(node.name) in self.aliases and not self.groups.scope.has(node.name):
+                hint = "an item can't name another one here: write it out"
+            raise _Refused(NotKept(f"{node.name} is neither a key nor in an aggregate that is kept", hint))
+        if self.walk.is_aggregate(node):
+            return [self._call(node, clause)]
+        return [use for child in below(node) for use in self._uses(child, clause)]
+
+    def _alias(self, node: exp.Column, clause: _Clause) -> list[Use]:
+        """A name behind the select list that is an item's alias. ORDER BY means the item, whose name stays."""
+        at, span = self.aliases[fold(node.name)], self._span(node)
+        if clause is _Clause.ORDER:
+            return []
+        names = [fold(item.alias) for item in self.node.expressions if isinstance(item, exp.Alias)]
+        is_same = _meaning(node, self.groups.scope) == _meaning(self.node.expressions[at].this, self.groups.scope)
+        if span is None or names.count(fold(node.name)) > 1 or (self.groups.scope.has(node.name) and not is_same):
+            raise _Refused(NotKept(f"{node.name} in HAVING may mean a column or an item", "give the item another name"))
+        return [AliasUse(span, at)]
+
+    def _call(self, node: exp.Expr, clause: _Clause) -> AggregateCall:
+        condition = node.expression.this if isinstance(node, exp.Filter) else None
+        call = node.this if isinstance(node, exp.Filter) else node
+        name = self.walk.name_of(call) if isinstance(call, exp.Func) else fold(type(call).__name__)
+        if isinstance(call.this, exp.Distinct):
+            raise _Refused(
+                NotKept(f"{name.upper()}(DISTINCT …) has no rule", "group a view by what it takes, and count that")
+            )
+        if name not in _KINDS:
+            raise _Refused(
+                NotKept(f"{name.upper()} has no rule", "an aggregate that has one may stand in a view of its own")
+            )
+        if node.find(exp.Query) is not None:
+            raise _Refused(NotKept("an aggregate has a subquery in it", "join it in FROM"))
+        span, argument = self._span(node), self._argument(call)
+        filtered = None if condition is None or span is None else self._condition(condition, span)
+        if span is None or argument is None or (condition is not None and filtered is None):
+            raise _Refused(_NOT_TOLD_APART)
+        names = {fold(one.name) for one in node.find_all(exp.Column) if not one.table}
+        if clause is not _Clause.ITEM and not names.isdisjoint(self.aliases):
+            raise _Refused(NotKept("an aggregate behind its select list may mean an item", "qualify the columns in it"))
+        parts = [one for one in call.iter_expressions() if not isinstance(one, exp.Star)]
+        parts += [condition] if condition is not None else []
+        values = [self.walk.again(one, self.groups.scope, self.groups.named) for one in parts]
+        if not all(value.repeatable for value in values):
+            raise _Refused(NotKept(f"what {name.upper()} takes may have another value each time"))
+        written = self.query[span.start :].partition("(")[0].strip()
+        kind, number = _KINDS[name], values[0].number if values else None
+        if kind != "count" and number not in (Number.INTEGER, Number.DECIMAL):
+            shown = " ".join(argument.split())
+            why = f"{name.upper()}({shown}) does not surely add up integers or decimals"
+            raise _Refused(NotKept(why, "cast it to DECIMAL: a sum of floating numbers depends on the order of rows"))
+        return AggregateCall(span, kind, written, argument, filtered, None if kind == "count" else number)
+
+    def _argument(self, call: exp.Expr) -> str | None:
+        """The text between the parentheses of a call."""
+        opening = self._opening(call)
+        end = closing(self.tokens, opening) if opening is not None else None
+        if opening is None or end is None or end == opening + 1:
+            return None
+        text = self.query[self.tokens[opening + 1].start : self.tokens[end - 1].end]
+        return text if means(f"{self.tokens[opening - 1].text}({text})", call) else None
+
+    def _condition(self, node: exp.Expr, call: Span) -> str | None:
+        """The text of the condition of a FILTER, which ends a call."""
+        inside = [token for token in self.tokens if call.start <= token.start and token.end <= call.end]
+        for place, token in enumerate(inside):
+            if token.is_word("FILTER") and place + 3 < len(inside) - 1 and inside[place + 2].is_word("WHERE"):
+                text = self.query[inside[place + 3].start : inside[-2].end]
+                if means(text, node):
+                    return text
+        return None
+
+    def _opening(self, call: exp.Expr) -> int | None:
+        start = own_offset(call)
+        place = next((at for at, token in enumerate(self.tokens) if token.start == start), None)
+        if place is None or place + 1 >= len(self.tokens) or not self.tokens[place + 1].is_symbol("("):
+            return None
+        return place + 1
+
+    def _span(self, node: exp.Expr) -> Span | None:
+        """Where a column, or a call with its FILTER, stands."""
+        found: Span | None = None
+        if isinstance(node, exp.Column):
+            spans = [_written(part) for part in node.parts]
+            known = [span for span in spans if span is not None]
+            found = Span(known[0].start, known[-1].end) if known and len(known) == len(spans) else None
+        elif (opening := self._opening(node.this if isinstance(node, exp.Filter) else node)) is not None:
+            end = closing(self.tokens, opening)
+            if isinstance(node, exp.Filter) and end is not None:
+                is_filter = end + 2 < len(self.tokens) and self.tokens[end + 1].is_word("FILTER")
+                end = closing(self.tokens, end + 2) if is_filter else None
+            found = Span(self.tokens[opening - 1].start, self.tokens[end].end) if end is not None else None
+        return found if found is not None and means(found.of(self.query), node) else None
+
+
+def _may_take_today(tokens: Sequence[Token]) -> bool:
+    """Whether a text may be read as a timestamp: one that has a time only is a time of today to Spark."""
+    for before, token in pairwise(tokens):
+        if token.kind is Kind.STRING and _TIME_ONLY.match(token.text):
+            return True
+        if token.is_word(*_TIMESTAMPS) and (before.is_word("AS") or before.is_symbol("::")):
+            return True
+        if token.is_symbol("(") and before.text.strip("`").upper() in _TO_TIMESTAMPS:
+            return True
+    return False
+
+
+def _written(node: object) -> Span | None:
+    if not isinstance(node, exp.Expr):
+        return None
+    start, end = node.meta.get("start"), node.meta.get("end")
+    return Span(start, end + 1) if isinstance(start, int) and isinstance(end, int) else None
+
+
+def _meaning(node: exp.Expr, scope: Scope) -> Hashable:
+    """Equal for expressions that surely are the same in a block: columns by source and name, literals by their text."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
+        if len(node.parts) > 2:
+            return ("field", *(fold(part.name) for part in node.parts))
+        if node.table:
+            return ("column", fold(node.table), fold(node.name))
+        # A column that USING joined may be that of either side.
+        owners = scope.has(node.name) if fold(node.name) not in scope.merged else []
+        return ("column", owners[0].name if len(owners) == 1 else "", fold(node.name))
+    parts: list[Hashable] = [type(node).__name__]
+    for name, part in sorted(node.args.items()):
+        if isinstance(part, list):
+            parts.append((name, *(_meaning(one, scope) if isinstance(one, exp.Expr) else one for one in part)))
+        elif part is not None and part is not False:
+            parts.append((name, _meaning(part, scope) if isinstance(part, exp.Expr) else part))
+    return tuple(parts)

@@ -1,0 +1,108 @@
+"""What is said of the aggregate of a query that may be kept: its parts, and where they stand in the query's text."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from reconciler.sql.repeatable import Number
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A part of a text: from the offset `start` up to `end`."""
+
+    start: int
+    end: int
+
+    def of(self, text: str) -> str:
+        return text[self.start : self.end]
+
+    def has(self, other: "Span") -> bool:
+        """Whether the other part lies within this one."""
+        return self.start <= other.start and other.end <= self.end
+
+
+@dataclass(frozen=True, slots=True)
+class BlockText:
+    """A SELECT and its clauses, each without the words that begin it. `items` are those of the select list, each with its
+    alias; `select` is all between SELECT and FROM. `tail` is what stands behind HAVING, with its words: ORDER BY, LIMIT."""
+
+    whole: Span
+    select: Span
+    items: tuple[Span, ...]
+    origin: Span
+    where: Span | None
+    keys: tuple[Span, ...]
+    having: Span | None
+    tail: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class RelationUse:
+    """A relation that a block reads in its FROM: its key, where its name stands in the query (`span`), the name that its
+    columns have there, and whether that is written as an alias. `is_linear`: rows that come to it or go from it bring or
+    take rows of groups of their own, whatever the other relations hold."""
+
+    relation: str
+    span: Span
+    name: str
+    has_alias: bool
+    is_linear: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """A call of an aggregate, with its FILTER (`span`). `kind` is count, sum or avg; `call` is how its function is written.
+    `argument` and `condition` (None: no FILTER) are texts; `number` says of a sum or an average what is added up."""
+
+    span: Span
+    kind: str
+    call: str
+    argument: str
+    condition: str | None
+    number: Number | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyUse:
+    """A place where the block gives or compares the key of that index. `named`: it is an item by itself, which has this name
+    of its column."""
+
+    span: Span
+    key: int
+    named: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AliasUse:
+    """A place in HAVING where the item of that index is meant by its alias."""
+
+    span: Span
+    item: int
+
+
+Use: TypeAlias = AggregateCall | KeyUse | AliasUse
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateBlock:
+    """The block that groups. `keys` are texts. `uses` are all places of the select list, of HAVING and of what follows it
+    that name keys, aggregates or aliases, in their order; `items` are the expressions of the select list, without aliases.
+    `fixed` are relations (keys) that subqueries of the block read; `elsewhere` those that the query reads outside it.
+    `is_global`: there is no GROUP BY, and so one group, be there rows or not."""
+
+    text: BlockText
+    relations: tuple[RelationUse, ...]
+    keys: tuple[str, ...]
+    uses: tuple[Use, ...]
+    items: tuple[Span, ...]
+    fixed: frozenset[str]
+    elsewhere: frozenset[str]
+    is_global: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NotKept:
+    """Why no aggregate of a query can be kept: what stands in the way, and what would help (None: nothing that is known)."""
+
+    reason: str
+    hint: str | None = None

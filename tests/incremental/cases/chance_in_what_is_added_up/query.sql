@@ -1,0 +1,1 @@
+SELECT COUNT(*) FILTER (WHERE rand() > 0.5) AS n FROM orders

@@ -1,0 +1,1 @@
+SELECT COUNT(*) AS n FROM orders WHERE o_orderdate = current_date()

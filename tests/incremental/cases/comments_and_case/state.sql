@@ -1,0 +1,3 @@
+SELECT O_CUSTKEY AS `key_0`, count(*) AS `rows`
+FROM ORDERS
+GROUP BY O_CUSTKEY

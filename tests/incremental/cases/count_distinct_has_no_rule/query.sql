@@ -1,0 +1,1 @@
+SELECT COUNT(DISTINCT o_custkey) AS n FROM orders

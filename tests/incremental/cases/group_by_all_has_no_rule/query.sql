@@ -1,0 +1,1 @@
+SELECT c_mktsegment, COUNT(*) AS n FROM customer GROUP BY ALL

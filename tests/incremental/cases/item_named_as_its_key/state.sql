@@ -1,0 +1,3 @@
+SELECT upper(c_mktsegment) AS `key_0`, count(*) AS `rows`
+FROM customer
+GROUP BY upper(c_mktsegment)

@@ -1,0 +1,1 @@
+SELECT o_custkey, COUNT(*) FROM orders GROUP BY o_custkey

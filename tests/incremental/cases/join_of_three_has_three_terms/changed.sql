@@ -1,0 +1,21 @@
+SELECT *
+FROM (SELECT `key_0`, `key_1`, CAST(sum(`rows`) AS BIGINT) AS `rows`, CAST(sum(`of_sum_0`) AS BIGINT) AS `of_sum_0`, CAST(sum(`sum_0`) AS decimal(25,2)) AS `sum_0`, CAST(sum(`size_0`) AS decimal(25,2)) AS `size_0`
+FROM (SELECT `key_0`, `key_1`, `rows`, `of_sum_0`, `sum_0`, `size_0`
+FROM `__kept`
+UNION ALL SELECT `key_0`, `key_1`, if(`__change` = 'insert', `rows`, -`rows`) AS `rows`, if(`__change` = 'insert', `of_sum_0`, -`of_sum_0`) AS `of_sum_0`, if(`__change` = 'insert', `sum_0`, -`sum_0`) AS `sum_0`, if(`__change` = 'insert', `size_0`, -`size_0`) AS `size_0`
+FROM (SELECT l_orderkey AS `key_0`, o_orderdate AS `key_1`, count(*) AS `rows`, count(l_extendedprice * (1 - l_discount)) AS `of_sum_0`, sum(l_extendedprice * (1 - l_discount)) AS `sum_0`, sum(abs(l_extendedprice * (1 - l_discount))) AS `size_0`, `customer`.`__change` AS `__change`
+FROM `__changed_customer` AS `customer`, `__former_orders` AS `orders`, `__former_lineitem` AS `lineitem`
+WHERE c_mktsegment = 'BUILDING' AND c_custkey = o_custkey AND l_orderkey = o_orderkey
+GROUP BY l_orderkey, o_orderdate, `customer`.`__change`)
+UNION ALL SELECT `key_0`, `key_1`, if(`__change` = 'insert', `rows`, -`rows`) AS `rows`, if(`__change` = 'insert', `of_sum_0`, -`of_sum_0`) AS `of_sum_0`, if(`__change` = 'insert', `sum_0`, -`sum_0`) AS `sum_0`, if(`__change` = 'insert', `size_0`, -`size_0`) AS `size_0`
+FROM (SELECT l_orderkey AS `key_0`, o_orderdate AS `key_1`, count(*) AS `rows`, count(l_extendedprice * (1 - l_discount)) AS `of_sum_0`, sum(l_extendedprice * (1 - l_discount)) AS `sum_0`, sum(abs(l_extendedprice * (1 - l_discount))) AS `size_0`, `orders`.`__change` AS `__change`
+FROM customer, `__changed_orders` AS `orders`, `__former_lineitem` AS `lineitem`
+WHERE c_mktsegment = 'BUILDING' AND c_custkey = o_custkey AND l_orderkey = o_orderkey
+GROUP BY l_orderkey, o_orderdate, `orders`.`__change`)
+UNION ALL SELECT `key_0`, `key_1`, if(`__change` = 'insert', `rows`, -`rows`) AS `rows`, if(`__change` = 'insert', `of_sum_0`, -`of_sum_0`) AS `of_sum_0`, if(`__change` = 'insert', `sum_0`, -`sum_0`) AS `sum_0`, if(`__change` = 'insert', `size_0`, -`size_0`) AS `size_0`
+FROM (SELECT l_orderkey AS `key_0`, o_orderdate AS `key_1`, count(*) AS `rows`, count(l_extendedprice * (1 - l_discount)) AS `of_sum_0`, sum(l_extendedprice * (1 - l_discount)) AS `sum_0`, sum(abs(l_extendedprice * (1 - l_discount))) AS `size_0`, `lineitem`.`__change` AS `__change`
+FROM customer, orders, `__changed_lineitem` AS `lineitem`
+WHERE c_mktsegment = 'BUILDING' AND c_custkey = o_custkey AND l_orderkey = o_orderkey
+GROUP BY l_orderkey, o_orderdate, `lineitem`.`__change`))
+GROUP BY `key_0`, `key_1`)
+WHERE CASE WHEN `rows` < 0 OR `of_sum_0` < 0 THEN raise_error('what is kept does not surely give what the query gives') ELSE `rows` > 0 END

@@ -1,0 +1,1 @@
+SELECT o_orderkey FROM orders WHERE o_custkey = 1

@@ -1,0 +1,18 @@
+SELECT *
+FROM (SELECT `key_0`, CAST(sum(`rows`) AS BIGINT) AS `rows`, CAST(sum(`of_sum_0`) AS BIGINT) AS `of_sum_0`, CAST(sum(`sum_0`) AS decimal(25,2)) AS `sum_0`, CAST(sum(`size_0`) AS decimal(25,2)) AS `size_0`
+FROM (SELECT `key_0`, `rows`, `of_sum_0`, `sum_0`, `size_0`
+FROM `__kept`
+UNION ALL SELECT `key_0`, if(`__change` = 'insert', `rows`, -`rows`) AS `rows`, if(`__change` = 'insert', `of_sum_0`, -`of_sum_0`) AS `of_sum_0`, if(`__change` = 'insert', `sum_0`, -`sum_0`) AS `sum_0`, if(`__change` = 'insert', `size_0`, -`size_0`) AS `size_0`
+FROM (SELECT o_custkey AS `key_0`, count(*) AS `rows`, count(l_quantity) AS `of_sum_0`, sum(l_quantity) AS `sum_0`, sum(abs(l_quantity)) AS `size_0`, `orders`.`__change` AS `__change`
+FROM `__changed_orders` AS `orders` JOIN `__former_returns` AS `returns` USING (o_orderkey) JOIN `__former_lineitem` AS `lineitem` ON l_orderkey = o_orderkey
+GROUP BY o_custkey, `orders`.`__change`)
+UNION ALL SELECT `key_0`, if(`__change` = 'insert', `rows`, -`rows`) AS `rows`, if(`__change` = 'insert', `of_sum_0`, -`of_sum_0`) AS `of_sum_0`, if(`__change` = 'insert', `sum_0`, -`sum_0`) AS `sum_0`, if(`__change` = 'insert', `size_0`, -`size_0`) AS `size_0`
+FROM (SELECT o_custkey AS `key_0`, count(*) AS `rows`, count(l_quantity) AS `of_sum_0`, sum(l_quantity) AS `sum_0`, sum(abs(l_quantity)) AS `size_0`, `returns`.`__change` AS `__change`
+FROM orders JOIN `__changed_returns` AS `returns` USING (o_orderkey) JOIN `__former_lineitem` AS `lineitem` ON l_orderkey = o_orderkey
+GROUP BY o_custkey, `returns`.`__change`)
+UNION ALL SELECT `key_0`, if(`__change` = 'insert', `rows`, -`rows`) AS `rows`, if(`__change` = 'insert', `of_sum_0`, -`of_sum_0`) AS `of_sum_0`, if(`__change` = 'insert', `sum_0`, -`sum_0`) AS `sum_0`, if(`__change` = 'insert', `size_0`, -`size_0`) AS `size_0`
+FROM (SELECT o_custkey AS `key_0`, count(*) AS `rows`, count(l_quantity) AS `of_sum_0`, sum(l_quantity) AS `sum_0`, sum(abs(l_quantity)) AS `size_0`, `lineitem`.`__change` AS `__change`
+FROM orders JOIN returns USING (o_orderkey) JOIN `__changed_lineitem` AS `lineitem` ON l_orderkey = o_orderkey
+GROUP BY o_custkey, `lineitem`.`__change`))
+GROUP BY `key_0`)
+WHERE CASE WHEN `rows` < 0 OR `of_sum_0` < 0 THEN raise_error('what is kept does not surely give what the query gives') ELSE `rows` > 0 END

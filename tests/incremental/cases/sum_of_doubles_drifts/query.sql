@@ -1,0 +1,1 @@
+SELECT SUM(weight) AS w FROM returns

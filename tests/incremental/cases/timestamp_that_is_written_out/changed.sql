@@ -1,0 +1,10 @@
+SELECT *
+FROM (SELECT CAST(sum(`rows`) AS BIGINT) AS `rows`
+FROM (SELECT `rows`
+FROM `__kept`
+UNION ALL SELECT if(`__change` = 'insert', `rows`, -`rows`) AS `rows`
+FROM (SELECT count(*) AS `rows`, `orders`.`__change` AS `__change`
+FROM `__changed_orders` AS `orders`
+WHERE o_orderdate < TIMESTAMP '2020-01-01 12:30:00'
+GROUP BY `orders`.`__change`)))
+WHERE CASE WHEN `rows` < 0 THEN raise_error('what is kept does not surely give what the query gives') ELSE true END

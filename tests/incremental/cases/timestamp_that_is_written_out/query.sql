@@ -1,0 +1,1 @@
+SELECT COUNT(*) AS n FROM orders WHERE o_orderdate < TIMESTAMP '2020-01-01 12:30:00'

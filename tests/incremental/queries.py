@@ -1,0 +1,138 @@
+"""Queries with an aggregate, and what happens to the tables that they read: NULLs, duplicates, empty groups, deletes, keys
+that change, rows that come and go in the same step.
+
+`t` has (k, g, v, w): small integers, a text and a decimal; `u` has (k, g, f). Both are multisets.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from random import Random
+from typing import Any, Final, TypeAlias
+
+from reconciler.incremental.kept_aggregate import kept_aggregate
+from reconciler.incremental.model import KeptAggregate
+from reconciler.sql.aggregate_blocks import aggregate_block
+from reconciler.sql.aggregate_model import AggregateBlock
+from reconciler.sql.surroundings import USUAL
+
+Row: TypeAlias = tuple[Any, ...]
+Tables: TypeAlias = Mapping[str, Sequence[Row]]
+
+COLUMNS: Final[Mapping[str, Mapping[str, str | None]]] = {
+    "t": {"k": "INT", "g": "STRING", "v": "INT", "w": "DECIMAL(10,2)"},
+    "u": {"k": "INT", "g": "STRING", "f": "BIGINT"},
+}
+
+_FROM: Final = (
+    ("t", ("t",)),
+    ("t AS a", ("a",)),
+    ("t JOIN u ON t.k = u.k", ("t", "u")),
+    ("t, u", ("t", "u")),
+    ("u CROSS JOIN t", ("t", "u")),
+    ("t JOIN u ON t.k <=> u.k AND t.v > u.f", ("t", "u")),
+    ("t LEFT JOIN u ON t.k = u.k", ("t", "u")),
+    ("u RIGHT JOIN t ON t.k = u.k", ("t", "u")),
+    ("t a JOIN t b ON a.k = b.k", ("a", "b")),
+    ("t a JOIN u ON a.k = u.k JOIN t b ON b.g = u.g", ("a", "b", "u")),
+    ("t JOIN u USING (k)", ("t", "u")),
+)
+_AGGREGATES: Final = (
+    "COUNT(*)",
+    "COUNT({t}.v)",
+    "COUNT({t}.v, {t}.g)",
+    "SUM({t}.v)",
+    "AVG({t}.v)",
+    "SUM({t}.v * 2 - 1)",
+    "SUM({t}.v) FILTER (WHERE {t}.k > 1)",
+    "COUNT(*) FILTER (WHERE {t}.g = 'x')",
+    "SUM(CASE WHEN {t}.g IS NULL THEN {t}.v ELSE 0 END)",
+    "SUM({t}.v) + COUNT(*)",
+    "SUM({t}.v) / NULLIF(COUNT({t}.v), 0)",
+)
+_OF_DECIMALS: Final = (
+    "SUM({t}.w)",
+    "AVG({t}.w)",
+    "AVG({t}.w * ({t}.w - 1) * (1 + {t}.w))",
+    "SUM({t}.w * {t}.v)",
+    "AVG({t}.w) FILTER (WHERE {t}.v > 0)",
+    "AVG(CAST({t}.w AS DECIMAL(12,1)))",
+    "SUM({t}.w) / COUNT(*)",
+    "AVG(CAST({t}.w AS DECIMAL(38,4)))",
+)
+_KEYS: Final = ("{t}.g", "{t}.k", "{t}.k % 2", "coalesce({t}.g, 'none')")
+_WHERE: Final = ("", "", " WHERE {t}.v > 0", " WHERE {t}.g IS NOT NULL OR {t}.k = 1")
+_HAVING: Final = ("", "", " HAVING COUNT(*) > 1", " HAVING a0 IS NOT NULL", " HAVING SUM({t}.v) > 2 OR COUNT(*) = 1")
+_AROUND: Final = (
+    "{block}",
+    "{block}",
+    "SELECT key, COUNT(*) AS n, MAX(a0) AS m FROM ({block}) AS s GROUP BY key",
+    "WITH s AS ({block}) SELECT x.key, x.a0, y.a0 AS other FROM s x LEFT JOIN s y ON x.a0 = y.a0",
+    "SELECT key, a0 FROM ({block}) AS s UNION ALL SELECT k, v FROM t WHERE v > 3",
+)
+
+
+def query_by(chance: Random, has_decimals: bool) -> str:
+    """A query of the grammar."""
+    origin, names = chance.choice(_FROM)
+    aliases = [name for name in names if name != "u"]
+    t = chance.choice(aliases)
+    aggregates = [one.format(t=chance.choice(aliases)) for one in chance.choices(_AGGREGATES, k=chance.randint(1, 3))]
+    if has_decimals:
+        aggregates += [one.format(t=chance.choice(aliases)) for one in chance.choices(_OF_DECIMALS, k=chance.randint(1, 3))]
+    listed = ", ".join(f"{one} AS a{at}" for at, one in enumerate(aggregates))
+    where = chance.choice(_WHERE).format(t=t)
+    having = chance.choice(_HAVING).format(t=t)
+    keys = [one.format(t=t) for one in chance.sample(_KEYS, k=chance.choice((0, 1, 1, 2)))]
+    if not keys:
+        return f"SELECT {listed} FROM {origin}{where}{having if 'a0' not in having else ''}"
+    named = ", ".join(f"{one} AS {'key' if not at else f'key{at}'}" for at, one in enumerate(keys))
+    grouped = ", ".join(keys) if chance.random() < 0.7 else ", ".join(str(at + 1) for at in range(len(keys)))
+    block = f"SELECT {named}, {listed} FROM {origin}{where} GROUP BY {grouped}{having}"
+    around = chance.choice(_AROUND if not has_decimals and keys[0].startswith(f"{t}.k") else _AROUND[:4])
+    return around.format(block=block)
+
+
+def kept_of(query: str) -> KeptAggregate:
+    """What is kept of a query, which has something to keep."""
+    block = aggregate_block(query, COLUMNS, USUAL)
+    assert isinstance(block, AggregateBlock), (query, block)
+    return kept_aggregate(query, block)
+
+
+def _row(chance: Random, table: str) -> Row:
+    key, text = chance.choice((None, 0, 1, 1, 2, 3)), chance.choice((None, "x", "x", "y", "Y"))
+    if table == "u":
+        return (key, text, chance.choice((None, 0, 1, 5)))
+    cents = chance.choice((None, 0, 1, -1, 33, 105, 99_999_999, -12_345, 50, 7))
+    return (key, text, chance.choice((None, 0, 1, 2, 5, -3, 1_000_000)), None if cents is None else Decimal(cents) / 100)
+
+
+def history_by(chance: Random, steps: int) -> Iterator[Tables]:
+    """The tables before the first step, and after each. Not each step changes both of them."""
+    tables = {name: [_row(chance, name) for _ in range(chance.choice((0, 1, 4, 8)))] for name in COLUMNS}
+    yield {name: list(rows) for name, rows in tables.items()}
+    for _ in range(steps):
+        touched = chance.choice((["t"], ["t"], ["u"], ["t", "u"]))
+        for name in touched:
+            rows = tables[name]
+            for _ in range(chance.choice((0, 1, 2, len(rows)))):
+                if rows:
+                    rows.pop(chance.randrange(len(rows)))
+            rows += [_row(chance, name) for _ in range(chance.choice((0, 1, 3)))]
+            if rows and chance.random() < 0.4:
+                # A row that is there twice; one that goes and comes again has not changed.
+                rows.append(chance.choice(rows))
+        yield {name: list(rows) for name, rows in tables.items()}
+
+
+def changes(before: Sequence[Row], after: Sequence[Row]) -> list[Row]:
+    """What changed between two multisets, with what became of each row."""
+    had, has = Counter(before), Counter(after)
+    came = [(*row, "insert") for row in (has - had).elements()]
+    return came + [(*row, "delete") for row in (had - has).elements()]
+
+
+def multiset(rows: Sequence[Row]) -> Counter[Row]:
+    """The rows, however they are ordered, with the places of decimals."""
+    return Counter(tuple((str(value) if isinstance(value, Decimal) else value) for value in row) for row in rows)

@@ -1,0 +1,83 @@
+"""The cases that are written down: a query, and what is kept of it, or why nothing is.
+
+A folder of `cases/` has `query.sql` and either `state.sql`, `changed.sql` (where each relation changed that has a rule) and
+`finishing.sql`, or `why.txt`. `RECONCILE_UPDATE_GOLDEN=1` writes them; read the difference.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from reconciler.incremental.kept_aggregate import changed_query, columns_of, finishing_query, kept_aggregate, state_query
+from reconciler.incremental.model import KeptAggregate
+from reconciler.sql.aggregate_blocks import aggregate_block
+from reconciler.sql.aggregate_model import NotKept
+from reconciler.sql.surroundings import USUAL
+
+CASES = Path(__file__).parent / "cases"
+NAMES = sorted(path.name for path in CASES.iterdir())
+MONEY = "DECIMAL(15,2)"
+COLUMNS: dict[str, dict[str, str | None]] = {
+    "lineitem": {
+        "l_orderkey": "BIGINT",
+        "l_quantity": MONEY,
+        "l_extendedprice": MONEY,
+        "l_discount": MONEY,
+        "l_returnflag": "STRING",
+        "l_linestatus": "STRING",
+        "l_shipdate": "DATE",
+    },
+    "orders": {"o_orderkey": "BIGINT", "o_custkey": "BIGINT", "o_orderdate": "DATE", "o_shippriority": "INT"},
+    "customer": {"c_custkey": "BIGINT", "c_mktsegment": "STRING"},
+    "returns": {"o_orderkey": "BIGINT", "weight": "DOUBLE"},
+}
+
+
+def types_of(kept: KeptAggregate) -> dict[str, str]:
+    """The types that the columns of what is kept might have."""
+    found = {}
+    for name in columns_of(kept):
+        of_decimals = name.startswith(("sum_", "size_", "mean_")) and not kept.sums[int(name.rpartition("_")[2])].is_integer
+        kind = "DOUBLE" if name.startswith("mean_") else "BIGINT"
+        found[name] = ("decimal(19,6)" if name.startswith("mean_") else "decimal(25,2)") if of_decimals else kind
+    return found
+
+
+def written(query: str) -> dict[str, str]:
+    """The files of a case, but for its query."""
+    block = aggregate_block(query, COLUMNS, USUAL)
+    if isinstance(block, NotKept):
+        return {"why.txt": "\n".join(filter(None, (block.reason, block.hint))) + "\n"}
+    kept = kept_aggregate(query, block)
+    changed = sorted({use.relation for use in block.relations if use.is_linear} - kept.fixed)
+    types = types_of(kept)
+    found = {"state.sql": state_query(kept), "finishing.sql": finishing_query(kept, types)}
+    if changed:
+        found["changed.sql"] = changed_query(kept, changed, types, "__change")
+    return {name: "\n".join(broken(text)) + "\n" for name, text in found.items()}
+
+
+def broken(text: str) -> list[str]:
+    """A query in lines, so that a difference can be read."""
+    for word in (" FROM ", " UNION ALL ", " WHERE ", " GROUP BY ", " HAVING ", " ORDER BY "):
+        text = text.replace(word, f"\n{word[1:]}")
+    return [line.rstrip() for line in text.split("\n")]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_query_is_maintained_as_is_written_down(name: str) -> None:
+    folder = CASES / name
+    found = written((folder / "query.sql").read_text().rstrip("\n"))
+    if os.environ.get("RECONCILE_UPDATE_GOLDEN"):
+        for path in folder.iterdir():
+            if path.name != "query.sql":
+                path.unlink()
+        for file, text in found.items():
+            (folder / file).write_text(text)
+    assert {path.name: path.read_text() for path in folder.iterdir() if path.name != "query.sql"} == found
+
+
+def test_there_are_cases_of_both_kinds() -> None:
+    kinds = [(CASES / name / "why.txt").exists() for name in NAMES]
+    assert min(kinds.count(True), kinds.count(False)) >= 12

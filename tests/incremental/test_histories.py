@@ -1,0 +1,47 @@
+"""What is kept follows what changes, over queries and histories by chance, computed by SQLite: over integers only, which it
+adds up as Spark does. With decimals, and on Spark: `test_histories_on_spark`."""
+
+import sqlite3
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.incremental.kept_aggregate import KEPT, changed_query, changed_source, columns_of
+from tests.incremental.following import follow
+from tests.incremental.queries import COLUMNS, Row, Tables, history_by, kept_of, query_by
+from tests.incremental.small import Small
+
+WITHOUT_DECIMALS = {name: dict([*columns.items()][:3]) for name, columns in COLUMNS.items()}
+
+
+def plain(tables: Tables) -> dict[str, list[Row]]:
+    """Without decimals, which SQLite has not."""
+    return {name: [row[:3] for row in rows] for name, rows in tables.items()}
+
+
+@given(st.integers(min_value=0, max_value=2**32))
+def test_what_is_kept_gives_what_the_query_gives(seed: int) -> None:
+    chance = Random(seed)
+    query = query_by(chance, has_decimals=False)
+    follow(Small(), query, [plain(one) for one in history_by(chance, 4)], WITHOUT_DECIMALS)
+
+
+def test_most_steps_are_followed() -> None:
+    followed = 0
+    for seed in range(100):
+        chance = Random(seed)
+        query = query_by(chance, has_decimals=False)
+        followed += follow(Small(), query, [plain(one) for one in history_by(chance, 4)], WITHOUT_DECIMALS)
+    assert followed > 300
+
+
+def test_rows_that_go_and_were_never_there_are_noticed() -> None:
+    engine, kept = Small(), kept_of("SELECT g, COUNT(*) AS n FROM t GROUP BY g")
+    types = dict.fromkeys(columns_of(kept), "BIGINT")
+    engine.give(KEPT, dict(types), [("x", 1)])
+    row = (1, "x", 1, "delete")
+    engine.give(changed_source("t"), {**WITHOUT_DECIMALS["t"], "__change": None}, [row, row])
+    with pytest.raises(sqlite3.OperationalError, match="user-defined function raised exception"):
+        engine.run(changed_query(kept, ["t"], types, "__change"))
