@@ -15,6 +15,7 @@ from reconciler.cli.output import clear_screen, end_unread, say, say_painted, sh
 from reconciler.environment.commits import short_commit
 from reconciler.environment.progress import in_failed_calls
 from reconciler.environment.target import Target
+from reconciler.incremental.words import WAYS
 from reconciler.plan.impact_words import bytes_words, rows_words, seconds_words
 from reconciler.service.status import read_status
 from reconciler.service.status_model import ConnectorStatus, PipelineStatus, RunStatus, StreamStatus
@@ -161,6 +162,9 @@ def _show_steps(run: RunStatus) -> None:
     say(f"  last step (average): {phases or 'unknown'}; {run.steps} step(s) since {run.started_at}")
     names = "unknown" if run.without_spark is None else ", ".join(run.without_spark) or "none"
     say(f"  written without Spark in the last step: {names}")
+    ways = ", ".join(f"{name} {WAYS[way]}" for name, way in sorted(run.ways.items()) if way in WAYS)
+    if ways:
+        say(f"  views in the last step: {ways}; the others by their queries")
     say(f"  freshness: {_freshness(run.freshness)}")
 
 

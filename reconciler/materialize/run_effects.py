@@ -11,7 +11,8 @@ was computed from its rows in another order.
 Rows that are late for their table are left out (`late_rows`): by what was published before, whatever the step reads first.
 
 A view that had no rows and has none again stays as it was, and so does what reads it: no other sameness can be told without
-reading rows. Views are recomputed in this version; only those that read, directly or not, a relation that changed.
+reading rows. Only views follow that read, directly or not, a relation that changed; which way each does, says
+`incremental_steps`.
 
 A step that follows other pipelines (kind `follow`) writes no table: it reads their relations where its intent pins them, and
 what stands elsewhere than before has changed.
@@ -46,6 +47,7 @@ from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.apply_effects import remove, staging_folder
 from reconciler.materialize.commit_origins import short_range, versions_read
+from reconciler.materialize.incremental_steps import Around, bring_up_to_date
 from reconciler.materialize.late_letters import add_letters
 from reconciler.materialize.late_rows import as_stored, greatest_after, greatest_of_table
 from reconciler.materialize.stream_steps import Places, go_on
@@ -100,6 +102,7 @@ class StepEffects:
         self._boundary = session.boundary
         self._check = session.check
         self._clock = session.clock
+        self._choose = session.choose
         self._doing = doing
         self._said = {"pipeline": head.pipeline, "step": head.intent.step, "epoch": head.epoch}
         self._before = dict(head.published.relations)
@@ -112,6 +115,7 @@ class StepEffects:
         self.unknown: dict[str, Mapping[str, int]] = {}
         self.missing: dict[str, tuple[str, ...]] = {}
         self.without_spark: set[str] = set()
+        self.ways: dict[str, str] = {}
         self.failed_calls: dict[str, tuple[FailedCalls, ...]] = {}
         self.seconds: dict[str, float] = {"ingest": 0.0, "views": 0.0, "publish": 0.0}
         self._changed: set[str] = set()
@@ -290,10 +294,13 @@ class StepEffects:
         self._boundary(f"view:{BEFORE}")
         self._check()
         started = self._clock()
-        built = self._engine.build_view(build)
+        brought = bring_up_to_date(self._engine, self._program, view, self._around(location), build, self._intent.step)
+        built = brought.built
         self.seconds["views"] += self._clock() - started
         self._boundary(f"view:{INTENDED}")
         self._check()
+        self.ways[view.name] = brought.way.value
+        self.placements[key] = placement = replace(placement, state=brought.state)
         if built.rows == 0 and placement.rows == 0 and built.columns == placement.columns:
             with suppress(EngineError):  # on an object store; a prune removes it
                 remove(self._engine, build.staging)
@@ -321,6 +328,19 @@ class StepEffects:
         if built.failed_calls:
             self.failed_calls[view.name] = built.failed_calls
         self._changed.add(key)
+
+    def _around(self, location: str) -> Around:
+        return Around(
+            location,
+            {**self._before, **foreign_placements(self.foreign)},
+            {**self.placements, **foreign_placements(self.foreign)},
+            self._place(self._before),
+            self._place(self.placements),
+            self._added,
+            self._choose,
+            lambda: self._boundary(f"kept:{EFFECTED}"),
+            self._check,
+        )
 
     def _go_on(self, key: str) -> None:
         """A stream goes on: it gives rows beside those that it gave before."""

@@ -101,6 +101,7 @@ class Reporter:
         self._last_phases: dict[str, float] = {}
         self._freshness = Freshness()
         self._without_spark: set[str] = set()
+        self._ways: dict[str, str] = {}
         self._steps = 0
         self._step: int | None = None
         self._error: JsonObject | None = None
@@ -217,6 +218,7 @@ class Reporter:
         self._steps += 1
         self._step, self._last_phases = result.step, dict(result.seconds)
         self._without_spark = set(result.without_spark)
+        self._ways = dict(sorted(result.ways.items()))
         self._add(result.seconds)
         self._freshness.add(result.freshness)
         for name, seconds in result.freshness.items():
@@ -310,6 +312,7 @@ class Reporter:
             "phases": {"last": _rounded(self._last_phases), "average": dict(sorted(averages.items()))},
             "freshness": self._freshness.to_json(),
             "without_spark": sorted(self._without_spark),
+            "ways": self._ways,
             "error": self._error,
             "doing": self._doing,
             "connectors": self._connectors(now),

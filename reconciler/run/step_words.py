@@ -5,6 +5,7 @@ from typing import Any
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.printing import printable
+from reconciler.incremental.words import WAYS
 from reconciler.materialize.stream_keys import describe_uneven_keys
 from reconciler.run.stepping import StepResult
 
@@ -20,8 +21,12 @@ def describe_step_result(pipeline: str, result: StepResult) -> str:
     ]
     uneven = {name: describe_uneven_keys(seen) for name, seen in sorted(result.keys.items())}
     done += [f"keys of {name}: {told}" for name, told in uneven.items() if told is not None]
-    relations = ", ".join(result.views) or "no views"
+    relations = ", ".join(_way(name, result.ways.get(name, "")) for name in result.views) or "no views"
     return f"{pipeline} step {result.step}: {', '.join(done)}; brought up to date: {relations}"
+
+
+def _way(name: str, way: str) -> str:
+    return f"{name} ({WAYS[way]})" if way in WAYS else name
 
 
 def describe_unknown(connector: str, table: str, names: Sequence[str], rows: Mapping[str, int]) -> str:
@@ -71,6 +76,8 @@ def details_of_step(result: StepResult) -> JsonObject:
         details["uneven_keys"] = uneven
     if result.without_spark:
         details["without_spark"] = list(result.without_spark)
+    if result.ways:
+        details["ways"] = dict(sorted(result.ways.items()))
     if result.freshness:
         details["freshness"] = dict(sorted(result.freshness.items()))
     if result.failed_calls:

@@ -53,7 +53,8 @@ class StepResult:
     outputs afterwards adds `emit`). `followed` are the steps of other pipelines that it went on to. `unknown` says by
     connector in how many rows fields came that no column takes, `missing` which fields a header or schema lacked.
     `failed_calls` are by view those of functions that gave NULL where they failed. `without_spark` are the connectors,
-    tables and views that were so small that this process wrote them by itself. `freshness` is by connector how old, in
+    tables and views that were so small that this process wrote them by itself. `ways` says by view which way it was brought
+    up to date (`incremental.model.Way`). `freshness` is by connector how old, in
     seconds, the oldest change that it brought was when the step was published (None: nobody knows). `lost_states` are the
     streams whose state was gone, and was computed from the rows that their tables had. `keys` says of streams how many rows
     that came were divided among their keys."""
@@ -73,6 +74,7 @@ class StepResult:
     late: Mapping[str, int] = field(default_factory=dict)
     lost_states: tuple[str, ...] = ()
     keys: Mapping[str, KeysSeen] = field(default_factory=dict)
+    ways: Mapping[str, str] = field(default_factory=dict)
 
 
 def write_intent(target: Target, stored: Stored[Head], work: StepWork) -> Stored[Head]:
@@ -160,7 +162,8 @@ def _carry_out(
         intent=None,
         last_step=intent.step,
     )
-    told = ToldOfStep(kind_of(intent.work), {one.connector: one.since for one in intent.ingests}, without_spark)
+    since = {one.connector: one.since for one in intent.ingests}
+    told = ToldOfStep(kind_of(intent.work), since, without_spark, dict(sorted(work.ways.items())))
     written = publish_head(target.registry, stored, done, program, told, boundary)
     boundary(f"step:{RECORDED}")
     remove_former_states(target, session.engine, head, done)
@@ -181,6 +184,7 @@ def _carry_out(
         work.late,
         tuple(work.lost),
         work.keys,
+        work.ways,
     )
 
 

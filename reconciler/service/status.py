@@ -115,6 +115,7 @@ def _run(target: Target, report: JsonObject, alive: bool) -> RunStatus:
         doing=report.get("doing"),
         freshness=report.get("freshness") or {},
         without_spark=tuple(report["without_spark"]) if "without_spark" in report else None,
+        ways=report.get("ways") or {},
     )
 
 

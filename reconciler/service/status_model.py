@@ -94,8 +94,8 @@ class RunStatus:
 
     `freshness` has that of the last step that brought something, the median and the highest of the last hundred, in seconds
     (None: nobody knows), and of how many `steps` these are. `without_spark` are the connectors and views that the last step
-    wrote without Spark (None: a version that did not tell). `error` is why the run as a whole can't go on, or why it
-    ended."""
+    wrote without Spark (None: a version that did not tell). `ways` says of the views of the last step which way each was
+    brought up to date (`incremental.model.Way`). `error` is why the run as a whole can't go on, or why it ended."""
 
     alive: bool
     host: str
@@ -109,6 +109,7 @@ class RunStatus:
     doing: JsonObject | None = None
     freshness: JsonObject = field(default_factory=dict)
     without_spark: tuple[str, ...] | None = None
+    ways: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,11 +42,12 @@ Row: TypeAlias = Mapping[str, Any]
 class ToldOfStep:
     """What is told of a step: its kind; by connector (qualified name) since when the oldest change that it brought could be
     seen at its source (None: nobody knows); and the connectors, tables and views that were written without Spark, sorted
-    (None: nobody told)."""
+    (None: nobody told). `ways` has by view which way it was brought up to date (`incremental.model.Way`)."""
 
     kind: str
     since: Mapping[str, str | None] = field(default_factory=dict)
     without_spark: tuple[str, ...] | None = None
+    ways: Mapping[str, str] = field(default_factory=dict)
 
     def to_row(self) -> dict[str, str]:
         """Its columns in a row of the history."""

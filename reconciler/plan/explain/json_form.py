@@ -6,6 +6,8 @@ from typing import Any
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.secrets.redaction import masked_in_code
+from reconciler.incremental.model import Maintenance, Recompute
+from reconciler.incremental.words import describe_maintenance
 from reconciler.plan.explain.model import ColumnExplanation, RelationExplanation, RelationLine, Stored
 from reconciler.plan.explain.origins import Origins
 from reconciler.plan.json_form import hazard_to_json
@@ -51,6 +53,17 @@ def _relation(one: RelationExplanation) -> dict[str, Any]:
             {"name": item.connector, "outcome": item.outcome.value, "reason": item.reason} for item in one.connectors
         ],
         "hazards": [hazard_to_json(hazard) for hazard in one.hazards],
+        **({"maintained": _maintained(one.maintained)} if one.maintained is not None else {}),
+    }
+
+
+def _maintained(one: Maintenance) -> dict[str, Any]:
+    recomputed = one if isinstance(one, Recompute) else None
+    return {
+        "method": "recompute" if recomputed is not None else "kept_aggregate",
+        "reason": recomputed.reason if recomputed is not None else None,
+        "hint": recomputed.hint if recomputed is not None else None,
+        "words": list(describe_maintenance(one)),
     }
 
 

@@ -11,6 +11,8 @@ from reconciler.base.declarations import ColumnDeclaration
 from reconciler.base.names import fold
 from reconciler.diff.model import Action, Diff
 from reconciler.diff.moves import Renames, resolve_moves
+from reconciler.incremental.derive import maintenance
+from reconciler.incremental.model import Maintenance
 from reconciler.plan.explain.fingerprints import fingerprint_parts, texts_of_one_meaning, written_besides
 from reconciler.plan.explain.model import ColumnExplanation, RelationExplanation, RelationLine, Sides, State, Stored
 from reconciler.plan.explain.origins import Origins, trace_origins
@@ -93,7 +95,15 @@ def explain_relation(sides: Sides, name: str, stored: Mapping[str, Stored]) -> R
         texts=texts[1] if texts else None,
         connectors=_connectors(sides.plan, key),
         hazards=_hazards(sides.plan, key),
+        maintained=_maintained(sides, program, relation, stored),
     )
+
+
+def _maintained(sides: Sides, program: Program, relation: Relation, stored: Mapping[str, Stored]) -> Maintenance | None:
+    if not isinstance(relation, View) or relation.stream is not None or not relation.is_stored:
+        return None
+    places = {key: stored.get(sides.renames.applied_key(key)) for key in program.relations}
+    return maintenance(program, relation, {key: place.columns for key, place in places.items() if place is not None})
 
 
 def _shown(sides: Sides) -> Program:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from reconciler.base.diagnostics import Location
 from reconciler.diff.model import MetadataChange, RelationChange, Spared
 from reconciler.diff.moves import Renames
+from reconciler.incremental.model import Maintenance
 from reconciler.plan.explain.origins import Origins
 from reconciler.plan.impact import Measure
 from reconciler.plan.model import ConnectorOutcome, Hazard, Plan
@@ -108,7 +109,8 @@ class Written:
 @dataclass(frozen=True, slots=True)
 class RelationExplanation:
     """See the module. `same_meaning` is the canonical text of a query whose written text differs and whose meaning does
-    not; `texts` are then both of these. `rows_from` is None for a table."""
+    not; `texts` are then both of these. `rows_from` is None for a table. `maintained`: how steps bring a stored view up to
+    date; None for everything else."""
 
     name: str
     kind: str
@@ -128,3 +130,4 @@ class RelationExplanation:
     texts: tuple[str, str] | None
     connectors: tuple[ConnectorOutcome, ...]
     hazards: tuple[Hazard, ...]
+    maintained: Maintenance | None = None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from reconciler.base.printing import printable
 from reconciler.base.secrets.redaction import masked_in_code
+from reconciler.incremental.words import describe_maintenance
 from reconciler.plan.explain.model import ColumnExplanation, Part, RelationExplanation, RelationLine, State, Stored, Written
 from reconciler.plan.explain.origins import Origins
 from reconciler.plan.impact import Measure
@@ -45,6 +46,8 @@ def render_relation(title: str, one: RelationExplanation, paint: Paint = no_pain
         page.line("  no longer declared; this is the applied definition")
     page.line(f"  {_place(one.stored)}")
     page.section("why", one.why)
+    if one.maintained is not None:
+        page.section("brought up to date", describe_maintenance(one.maintained))
     page.section("columns", _column_lines(one.columns))
     if not one.columns:
         page.section("columns", ["not known without Spark"])

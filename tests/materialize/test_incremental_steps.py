@@ -1,0 +1,183 @@
+"""Views that follow what changes: which way a step takes with each, and what it leaves."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.incremental.choice import cheapest
+from reconciler.incremental.model import Way
+from reconciler.registry.protocol import History
+from reconciler.service.project import Project
+from reconciler.state.step_history import ToldOfStep
+from tests.incremental.till import (
+    BATCHES,
+    PIPELINE,
+    PROGRAM,
+    QUERIES,
+    apply,
+    engine,
+    placement,
+    put,
+    require_right,
+    rows,
+    run,
+    write_till,
+)
+
+KEPT = ("by_good", "by_kind", "often", "whole")
+
+
+def ways(root: Path) -> list[dict[str, Any]]:
+    """Which way each view took, step by step."""
+    rows = Project.open(root).target.registry.history(History.STEPS, PIPELINE)
+    told = [ToldOfStep.of_row(row) for row in sorted(rows, key=lambda row: int(row["step"]))]
+    return [dict(one.ways) for one in told if one.ways]
+
+
+@pytest.fixture
+def till(tmp_path: Path) -> Path:
+    write_till(tmp_path)
+    apply(tmp_path)
+    return tmp_path
+
+
+def test_views_hold_what_their_queries_give_after_every_step(till: Path) -> None:
+    for number in range(len(BATCHES)):
+        put(till, number)
+        run(till)
+        require_right(till)
+    taken = ways(till)
+    assert set(taken[0]) == set(QUERIES)
+    assert {taken[0][name] for name in KEPT} == {Way.ANEW}, "nothing is kept of what was bootstrapped"
+    later = [way for step in taken[1:] for name, way in step.items() if name in KEPT]
+    assert later.count(Way.CHANGES) > len(later) / 2
+    assert {step["largest"] for step in taken if "largest" in step} == {Way.RECOMPUTED}
+
+
+def test_what_is_kept_of_the_step_before_goes(till: Path) -> None:
+    put(till, *range(len(BATCHES)))
+    run(till)
+    place = placement(till, "by_good")
+    assert place.state is not None
+    assert place.state.former is not None
+    folders = {path.parent.name for path in (till / "warehouse" / place.location).glob("v-*/_delta_log")}
+    assert {place.state.folder, place.state.former.folder} <= folders
+
+
+def test_what_is_kept_and_is_gone_is_computed_anew(till: Path) -> None:
+    put(till, 0)
+    run(till)
+    place = placement(till, "by_good")
+    assert place.state is not None
+    shutil.rmtree(till / "warehouse" / place.location / place.state.folder)
+    put(till, 1)
+    run(till)
+    require_right(till)
+    assert ways(till)[-1]["by_good"] == Way.ANEW
+    assert ways(till)[-1]["often"] == Way.CHANGES
+
+
+def test_small_relations_are_computed_from_the_query(till: Path) -> None:
+    put(till, 0, 1)
+    run(till, choose=cheapest)
+    require_right(till)
+    assert {way for step in ways(till) for way in step.values()} == {Way.RECOMPUTED}
+    assert placement(till, "by_good").state is None
+
+
+def test_a_view_whose_query_changed_keeps_something_else(till: Path) -> None:
+    put(till, 0, 1)
+    run(till)
+    changed = {**QUERIES, "by_good": QUERIES["by_good"].replace("FROM sales", "FROM sales WHERE amount <> 5")}
+    write_till(till, PROGRAM.replace(QUERIES["by_good"], changed["by_good"]))
+    apply(till)
+    assert placement(till, "by_good").state is None
+    assert placement(till, "often").state is not None
+    put(till, 2)
+    run(till)
+    require_right(till, changed)
+    assert ways(till)[-1]["by_good"] == Way.ANEW
+
+
+def test_a_relation_that_an_apply_wrote_is_followed_from_there(till: Path) -> None:
+    """What is kept says of which versions it is: others than those before the step are never taken for them."""
+    put(till, 0, 1)
+    run(till)
+    # The table is written anew under the new columns, and the views that don't read the new one are spared.
+    write_till(till, PROGRAM.replace("good STRING, amount BIGINT", "good STRING, note STRING, amount BIGINT"))
+    apply(till)
+    before = len(ways(till))
+    put(till, 2)
+    run(till)
+    assert next(step["by_good"] for step in ways(till)[before:] if "by_good" in step) == Way.ANEW
+    put(till, 3, 4)
+    run(till)
+    assert ways(till)[-1]["by_good"] == Way.CHANGES
+
+
+def test_what_fails_on_the_way_is_done_from_the_query(till: Path) -> None:
+    put(till, 0)
+    run(till)
+    failing = engine()
+    failing.refuses.append("__kept`.`sum_0`")
+    put(till, 1)
+    run(till, failing)
+    require_right(till)
+    assert ways(till)[-1]["by_good"] == Way.GIVEN_UP
+    assert ways(till)[-1]["often"] == Way.CHANGES
+    put(till, 2)
+    run(till)
+    require_right(till)
+    assert ways(till)[-1]["by_good"] == Way.CHANGES, "what is kept went on"
+
+
+def test_what_can_not_be_kept_is_tried_again_by_the_next_step(till: Path) -> None:
+    put(till, 0)
+    run(till)
+    failing = engine()
+    failing.refuses.append("__changed_sales")
+    put(till, 1)
+    run(till, failing)
+    require_right(till)
+    assert {ways(till)[-1][name] for name in ("by_good", "by_kind", "often")} == {Way.GIVEN_UP}
+    assert placement(till, "by_good").state is None
+    put(till, 2)
+    run(till)
+    require_right(till)
+    assert ways(till)[-1]["by_good"] == Way.ANEW
+
+
+def test_a_view_whose_relations_did_not_change_costs_nothing(till: Path) -> None:
+    put(till, 0)
+    run(till)
+    before = placement(till, "by_good")
+    (till / "source/goods/100.json").write_text('{"insert": {"good": "jar", "kind": "ware"}}\n')
+    run(till)
+    assert placement(till, "by_good") == before
+    assert set(ways(till)[-1]) == {"by_kind", "whole"}
+
+
+def test_a_view_without_rows_keeps_something_all_the_same(till: Path) -> None:
+    (till / "source/sales/000.json").write_text('{"insert": {"id": 1, "good": "tea", "amount": -1}}\n')
+    run(till)
+    assert not rows(till, "often")
+    assert placement(till, "often").state is not None
+    put(till, 1)
+    run(till)
+    require_right(till)
+    assert ways(till)[-1]["often"] == Way.CHANGES
+
+
+def test_a_checkpoint_brings_back_what_was_kept(till: Path) -> None:
+    put(till, 0, 1)
+    run(till)
+    pipeline = Project.open(till, engine=engine()).pipeline(PIPELINE)
+    pipeline.checkpoint("before")
+    put(till, 2, 3)
+    run(till)
+    Project.open(till, engine=engine()).pipeline(PIPELINE).restore("before")
+    require_right(till)
+    run(till)
+    require_right(till)
