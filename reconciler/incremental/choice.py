@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from reconciler.incremental.model import KeptAggregate, Way
+from reconciler.incremental.model import AddedRows, KeptAggregate, Way
 
 FEW_ROWS: Final = 20_000
 """Relations of so many rows at most are small (`engine.spark.held_rows` has the same bound)."""
@@ -39,8 +39,8 @@ class Size:
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """What is known before a step: of all relations that the view reads, and the bytes of what changed in some of them
-    (None: not known), by key. `kept`: the bytes that are kept by the same definition; `is_current`: as of the step
-    before."""
+    (None: not known), by key. `kept`: the bytes that are kept by the same definition. `is_current`: what is kept is that of
+    the step before, or nothing has to be, and rows only came."""
 
     relations: Mapping[str, Size]
     changed: Mapping[str, int | None]
@@ -48,41 +48,48 @@ class Sizes:
     is_current: bool
 
 
-Choose: TypeAlias = Callable[[KeptAggregate, Sizes], Way]
-"""Says which way to take, of those that `can_follow` leaves."""
+Choose: TypeAlias = Callable[[KeptAggregate | AddedRows, Sizes], Way]
+"""Says which way to take. What `can_follow` does not allow is none."""
 
 
-def can_follow(kept: KeptAggregate, sizes: Sizes) -> bool:
-    """Whether what is kept can follow what changed."""
-    return sizes.is_current and kept.fixed.isdisjoint(sizes.changed)
+def can_follow(method: KeptAggregate | AddedRows, sizes: Sizes) -> bool:
+    """Whether a view can follow what changed, from what there is."""
+    return sizes.is_current and method.fixed.isdisjoint(sizes.changed)
 
 
-def cheapest(kept: KeptAggregate, sizes: Sizes) -> Way:
+def cheapest(method: KeptAggregate | AddedRows, sizes: Sizes) -> Way:
     """The way that costs least."""
     if all(size.is_small for size in sizes.relations.values()):
         return Way.RECOMPUTED
-    uses = [use.relation for use in kept.block.relations]
-    whole = _bytes(sizes, [*uses, *kept.block.fixed])
-    if sizes.kept is not None and whole is not None and _KEPT_TWICE * sizes.kept > whole:
+    froms, fixed = _froms(method), method.fixed
+    whole = _bytes(sizes, [*(relation for uses in froms for relation in uses), *fixed])
+    kept = sizes.kept or 0
+    if isinstance(method, KeptAggregate) and whole is not None and _KEPT_TWICE * kept > whole:
         return Way.RECOMPUTED
-    if not can_follow(kept, sizes):
-        return Way.ANEW
-    by_changes = _by_changes(kept, sizes, sizes.changed)
-    return Way.CHANGES if by_changes is not None and (whole is None or by_changes < whole) else Way.ANEW
+    other, following = (Way.RECOMPUTED, Way.ADDED) if isinstance(method, AddedRows) else (Way.ANEW, Way.CHANGES)
+    if not can_follow(method, sizes):
+        return other
+    by_changes = [_by_changes(uses, sizes) for uses in froms]
+    known = [one for one in by_changes if one is not None]
+    is_cheaper = whole is None or sum(known) + _KEPT_TWICE * kept < whole
+    return following if len(known) == len(by_changes) and is_cheaper else other
 
 
-def _by_changes(kept: KeptAggregate, sizes: Sizes, changed: Collection[str]) -> float | None:
-    """What a step reads that follows what changed; None where that is not known."""
-    uses = [use.relation for use in kept.block.relations]
-    found = float(_KEPT_TWICE * (sizes.kept or 0))
+def _froms(method: KeptAggregate | AddedRows) -> list[list[str]]:
+    """The relations of each FROM."""
+    blocks = method.blocks if isinstance(method, AddedRows) else (method.block,)
+    return [[use.relation for use in block.relations] for block in blocks]
+
+
+def _by_changes(uses: list[str], sizes: Sizes) -> float | None:
+    """What the terms of a FROM read; None where that is not known."""
+    found = 0.0
     for place, relation in enumerate(uses):
-        if relation not in changed:
-            continue
-        others = _bytes(sizes, [*uses[:place], *uses[place + 1 :], *kept.block.fixed])
-        own = sizes.changed[relation]
-        if own is None or others is None:
-            return None
-        found += own + _JOINED * others
+        if relation in sizes.changed:
+            own, others = sizes.changed[relation], _bytes(sizes, [*uses[:place], *uses[place + 1 :]])
+            if own is None or others is None:
+                return None
+            found += own + _JOINED * others
     return found
 
 

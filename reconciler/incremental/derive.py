@@ -4,8 +4,8 @@ A view has a method if its query has one, it reads stored relations of its own p
 pipeline's (a failed call is counted where it was made), and nothing is set that may have a say in what sums are. Types of
 columns that only Spark knows are those that stand in what is published; before that, sums of them have no rule.
 
-Changed rows are told by comparing rows: so tables with columns that Spark can't compare have no method. Nor have views that
-read floating numbers, of which two zeros count as equal and are not the same to every function.
+Rows that went or came are told by comparing rows: so groups over tables with columns that Spark can't compare are not kept.
+Nor are those over floating numbers, of which two zeros count as equal and are not the same to every function.
 """
 
 import re
@@ -14,10 +14,10 @@ from functools import lru_cache
 from typing import Final, TypeAlias
 
 from reconciler.base.names import fold, is_foreign
-from reconciler.incremental.model import Maintenance, Recompute
+from reconciler.incremental.model import AddedRows, KeptAggregate, Maintenance, Recompute
 from reconciler.project.program.model import Program, Table, View
 from reconciler.project.program.settings import SPARK, are_read_plainly, decisive_settings
-from reconciler.sql.aggregate_model import NotKept
+from reconciler.sql.block_model import NO_AGGREGATE, AggregateBlock, NotKept
 from reconciler.sql.lineage import ALL_COLUMNS
 from reconciler.sql.surroundings import USUAL
 
@@ -44,10 +44,6 @@ def maintenance(program: Program, view: View, stored: Mapping[str, Columns]) -> 
         if any(fold(name).startswith("__") for name in relation.column_names):
             return Recompute(f"a column of {relation.name} has a name that begins with __")
         columns[key] = _columns(program, key, stored)
-        unfit = _unfit(columns[key], {fold(name) for name in read.columns})
-        if unfit is not None:
-            name, why = unfit
-            return Recompute(f"column {name} of {relation.name} {why}")
     if view.calls:
         return Recompute("it calls functions of the pipeline, of which no rule is known", "write in SQL what they compute")
     if not are_read_plainly(program.settings):
@@ -55,7 +51,13 @@ def maintenance(program: Program, view: View, stored: Mapping[str, Columns]) -> 
     said = sorted(decisive_settings(program.settings).keys() - _SAY_NOTHING)
     if said:
         return Recompute(f"{said[0]} may have a say in what sums are", "leave it at Spark's default")
-    return _derived(view.query, tuple((key, tuple(columns[key].items())) for key in sorted(columns)))
+    found = derived(view.query, tuple((key, tuple(columns[key].items())) for key in sorted(columns)))
+    if isinstance(found, KeptAggregate):
+        for read in view.reads:
+            unfit = _unfit(columns[fold(read.relation)], {fold(name) for name in read.columns})
+            if unfit is not None:
+                return Recompute(f"column {unfit[0]} of {read.relation} {unfit[1]}")
+    return found
 
 
 def _columns(program: Program, key: str, stored: Mapping[str, Columns]) -> Columns:
@@ -77,12 +79,19 @@ def _unfit(columns: Columns, used: Collection[str]) -> tuple[str, str] | None:
 
 
 @lru_cache(maxsize=1024)
-def _derived(query: str, columns: tuple[tuple[str, tuple[tuple[str, str | None], ...]], ...]) -> Maintenance:
-    """Remembered: a run asks at each step."""
+def derived(query: str, columns: tuple[tuple[str, tuple[tuple[str, str | None], ...]], ...]) -> Maintenance:
+    """How a query is maintained over relations with these columns (pairs, by key), where nothing else matters. Remembered: a
+    run asks at each step."""
     from reconciler.incremental.kept_aggregate import kept_aggregate
     from reconciler.sql.aggregate_blocks import aggregate_block
+    from reconciler.sql.linear_blocks import linear_blocks
 
-    block = aggregate_block(query, {key: dict(of) for key, of in columns}, USUAL)
-    if isinstance(block, NotKept):
-        return Recompute(block.reason, block.hint)
-    return kept_aggregate(query, block)
+    known = {key: dict(of) for key, of in columns}
+    blocks = linear_blocks(query, known, USUAL)
+    if not isinstance(blocks, NotKept):
+        return AddedRows(query, blocks)
+    block = aggregate_block(query, known, USUAL)
+    if isinstance(block, AggregateBlock):
+        return kept_aggregate(query, block)
+    # What has an aggregate is not linear: why that has no rule says more.
+    return Recompute(block.reason, block.hint) if block is not NO_AGGREGATE else Recompute(blocks.reason, blocks.hint)

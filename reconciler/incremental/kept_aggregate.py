@@ -6,12 +6,11 @@ aggregate what can be added up: a count, or a sum with the number of values that
 left goes. Then the query is asked of what is kept (`finishing_query`): HAVING, what is computed of aggregates, ORDER BY …
 LIMIT and all queries around are Spark's, as ever; only the groups themselves are not made of rows again.
 
-Of several joined relations that changed, the change of the join is a sum of terms, one for each: the changed rows of that
-relation, those before it as they are now, those behind it as they were. So there are n terms, and not 2^n − 1.
+Of several joined relations that changed, the change of the join is a sum of terms, one for each (`terms`).
 
 Sources: A. Gupta, I. S. Mumick, V. S. Subrahmanian, Maintaining Views Incrementally (SIGMOD 1993: counting); A. Gupta, I. S.
 Mumick, Maintenance of Materialized Views (1995: hidden counts of groups); M. Budiu et al., DBSP (VLDB 2023: linear
-operators, and the bilinear rule for joins, in terms over old and new). pg_ivm and OpenIVM keep sums and counts alike.
+operators). pg_ivm and OpenIVM keep sums and counts alike.
 
 Equal to Spark's own results, to the last digit:
 
@@ -33,7 +32,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from reconciler.incremental.model import KeptAggregate, KeptCount, KeptSum
-from reconciler.sql.aggregate_model import AggregateBlock, AggregateCall, AliasUse, KeyUse, Span
+from reconciler.incremental.terms import current_reads, former_reads, places_of_change, quoted, term_text
+from reconciler.sql.block_model import AggregateBlock, AggregateCall, AliasUse, KeyUse, Span
 from reconciler.sql.repeatable import Number
 
 KEPT: Final = "__kept"
@@ -78,28 +78,10 @@ def state_query(kept: KeptAggregate) -> str:
     return f"SELECT {columns} FROM {kept.block.text.origin.of(kept.query)}{_where(kept)}{_group_by(kept.block.keys)}"
 
 
-def changed_source(relation: str) -> str:
-    """Under which name `changed_query` reads what changed in a relation."""
-    return f"__changed_{relation}"
-
-
-def former_source(relation: str) -> str:
-    """Under which name it reads a relation as it was before the change."""
-    return f"__former_{relation}"
-
-
-def former_reads(kept: KeptAggregate, changed: Collection[str]) -> tuple[str, ...]:
-    """The relations that `changed_query` reads as they were."""
-    uses = [use.relation for use in kept.block.relations if use.relation in changed]
-    return tuple(sorted({relation for at, relation in enumerate(uses) if at}))
-
-
-def current_reads(kept: KeptAggregate, changed: Collection[str]) -> tuple[str, ...]:
-    """Those that it reads as they are: what did not change, and what stands before something that did."""
-    uses = [use.relation for use in kept.block.relations]
-    last = max((at for at, relation in enumerate(uses) if relation in changed), default=0)
-    found = {relation for at, relation in enumerate(uses) if relation not in changed or at < last}
-    return tuple(sorted(found | kept.block.fixed))
+def reads_of_terms(kept: KeptAggregate, changed: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The relations that `changed_query` reads as they were, and those that it reads as they are."""
+    uses = kept.block.relations
+    return tuple(sorted(former_reads(uses, changed))), tuple(sorted(current_reads(uses, changed) | kept.block.fixed))
 
 
 def changed_query(kept: KeptAggregate, changed: Collection[str], types: Mapping[str, str], change: str) -> str:
@@ -109,8 +91,7 @@ def changed_query(kept: KeptAggregate, changed: Collection[str], types: Mapping[
     keys, numbers = names[: len(kept.block.keys)], names[len(kept.block.keys) :]
     selected = ", ".join(f"`{name}`" for name in names)
     parts = [f"SELECT {selected} FROM `{KEPT}`"]
-    places = [at for at, use in enumerate(kept.block.relations) if use.relation in changed]
-    for place in places:
+    for place in places_of_change(kept.block.relations, changed):
         signed = {name: f"if(`{change}` = 'insert', `{name}`, -`{name}`) AS `{name}`" for name in numbers}
         typed = {name: f"CAST(NULL AS {types[name]}) AS `{name}`" for name in numbers if _is_type(name)}
         listed = ", ".join([*(f"`{name}`" for name in keys), *{**signed, **typed}.values()])
@@ -166,26 +147,12 @@ def _added_up(name: str, kind: str) -> str:
 
 
 def _groups_of_change(kept: KeptAggregate, place: int, changed: Collection[str], change: str) -> str:
-    """The groups of what a change of one relation brings or takes, each with which of both. Those before it that changed,
-    too, are read as they are, those behind it as they were."""
+    """The groups of what a change of one relation brings or takes, each with which of both."""
     block = kept.block
-    parts, position = [], block.text.origin.start
-    for at, use in enumerate(block.relations):
-        name = use.relation
-        written = kept.query[use.span.start : use.span.end]
-        if at == place:
-            written = f"`{changed_source(name)}`"
-        elif at > place and name in changed:
-            written = f"`{former_source(name)}`"
-        parts.append(kept.query[position : use.span.start])
-        is_renamed = (at == place or (at > place and name in changed)) and not use.has_alias
-        parts.append(f"{written} AS {_quoted(use.name)}" if is_renamed else written)
-        position = use.span.end
-    parts.append(kept.query[position : block.text.origin.end])
-    which = f"{_quoted(block.relations[place].name)}.`{change}`"
+    origin = term_text(kept.query, block.text.origin, block.relations, place, changed)
+    which = f"{quoted(block.relations[place].name)}.`{change}`"
     columns = ", ".join(f"{expression} AS `{name}`" for name, expression in _columns(kept) if not _is_type(name))
-    grouped = _group_by([*block.keys, which])
-    return f"SELECT {columns}, {which} AS `{change}` FROM {''.join(parts)}{_where(kept)}{grouped}"
+    return f"SELECT {columns}, {which} AS `{change}` FROM {origin}{_where(kept)}{_group_by([*block.keys, which])}"
 
 
 def _where(kept: KeptAggregate) -> str:
@@ -195,10 +162,6 @@ def _where(kept: KeptAggregate) -> str:
 
 def _group_by(keys: Sequence[str]) -> str:
     return f" GROUP BY {', '.join(keys)}" if keys else ""
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
 
 
 def _filter(condition: str | None) -> str:
@@ -221,7 +184,7 @@ def _finished(kept: KeptAggregate, use: AggregateCall | KeyUse | AliasUse, types
         case AliasUse():
             return ""
         case KeyUse():
-            name = f" AS {_quoted(use.named)}" if use.named is not None else ""
+            name = f" AS {quoted(use.named)}" if use.named is not None else ""
             return f"`{KEPT}`.`key_{use.key}`{name}"
         case AggregateCall() if use.kind == "count":
             count = _count_of(use)

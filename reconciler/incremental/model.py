@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from reconciler.sql.aggregate_model import AggregateBlock
+from reconciler.sql.block_model import AggregateBlock, LinearBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,27 @@ class Recompute:
     hint: str | None = None
 
 
-Maintenance: TypeAlias = KeptAggregate | Recompute
+@dataclass(frozen=True, slots=True)
+class AddedRows:
+    """Where rows only come to what the view reads, rows only come to the view (`added_rows`). `blocks` are the SELECTs of
+    the query, which UNION ALL puts together."""
+
+    query: str
+    blocks: tuple[LinearBlock, ...]
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The keys of the relations that it reads, sorted."""
+        return tuple(sorted({use.relation for block in self.blocks for use in block.relations} | self.fixed))
+
+    @property
+    def fixed(self) -> frozenset[str]:
+        """The keys of those in which it has no rule for changes."""
+        uses = (use.relation for block in self.blocks for use in block.relations if not use.is_linear)
+        return frozenset().union(*(block.fixed for block in self.blocks), uses)
+
+
+Maintenance: TypeAlias = KeptAggregate | AddedRows | Recompute
 
 
 class Way(StrEnum):
@@ -64,6 +84,8 @@ class Way(StrEnum):
     """From its query."""
     CHANGES = "changes"
     """What is kept followed what changed."""
+    ADDED = "added"
+    """Rows were added to those that it had."""
     ANEW = "anew"
     """What is kept was computed anew, and the view from it."""
     GIVEN_UP = "given up"

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from reconciler.base.names import first_of
-from reconciler.incremental.model import KeptAggregate, Maintenance, Recompute, Way
+from reconciler.incremental.model import AddedRows, KeptAggregate, Maintenance, Recompute, Way
 
 _MOST_KEYS = 5
 
 WAYS: Mapping[str, str] = {
     Way.CHANGES: "by what changed",
+    Way.ADDED: "rows added",
     Way.ANEW: "what is kept computed anew",
     Way.GIVEN_UP: "by its query: what is kept did not surely give the same",
 }
@@ -31,6 +32,12 @@ def describe_maintenance(one: Maintenance) -> tuple[str, ...]:
                 told.append(f"where {', '.join(sorted(one.fixed))} changes, what is kept is computed anew")
             if one.block.elsewhere:
                 told.append(f"{', '.join(sorted(one.block.elsewhere))} is read whole, to finish the query")
+            return (*told, "small relations are computed from the query at once")
+        case AddedRows():
+            changed = sorted({*one.relations} - one.fixed)
+            told = [f"by what comes to {', '.join(changed)}: as many rows are added; where rows go, by its query"]
+            if one.fixed:
+                told.append(f"where {', '.join(sorted(one.fixed))} changes, by its query")
             return (*told, "small relations are computed from the query at once")
         case _:
             assert_never(one)

@@ -32,10 +32,12 @@ from reconciler.delta.opening import join_location
 from reconciler.delta.publishing import publish
 from reconciler.delta.tables import TableStatistics, statistics, table_version
 from reconciler.engine.protocol import (
+    Built,
     Compaction,
     DeadLetters,
     FailedCalls,
     Ingestion,
+    Source,
     Statement,
     TableTarget,
     Transaction,
@@ -46,6 +48,7 @@ from reconciler.environment.locations import with_absolute_location, with_root
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.apply_effects import remove, staging_folder
+from reconciler.materialize.changed_sources import StepChanges
 from reconciler.materialize.commit_origins import short_range, versions_read
 from reconciler.materialize.incremental_steps import Around, bring_up_to_date
 from reconciler.materialize.late_letters import add_letters
@@ -72,7 +75,6 @@ from reconciler.registry.placements import ForeignStep, KeysSeen, Placement, for
 from reconciler.state.folders import dead_letters_location
 
 DEFAULT_MAX_REJECTED = 100
-
 
 Doing: TypeAlias = Callable[[int, str, int, int], None]
 """Told before each part of a step that may take long: the step's number, what is done, the how many-th of how many."""
@@ -285,34 +287,30 @@ class StepEffects:
         return published_place(self._program, self._target.warehouse, {**placements, **foreign_placements(self.foreign)})
 
     def _compute(self, key: str) -> None:
-        view = self._program.views[key]
-        placement = self.placements[key]
-        location = join_location(self._target.warehouse, placement.location)
-        staging = staging_folder(self._program.name, "step", str(self._intent.step), key)
+        view, step = self._program.views[key], self._intent.step
+        location = join_location(self._target.warehouse, self.placements[key].location)
+        staging = staging_folder(self._program.name, "step", str(step), key)
         build = view_build(self._program, view, self._place(self.placements), join_location(location, staging))
         require_foreign(build.sources, self.foreign)
         self._boundary(f"view:{BEFORE}")
         self._check()
         started = self._clock()
-        brought = bring_up_to_date(self._engine, self._program, view, self._around(location), build, self._intent.step)
-        built = brought.built
+        brought = bring_up_to_date(self._engine, self._program, view, self._around(location), build, step)
         self.seconds["views"] += self._clock() - started
         self._boundary(f"view:{INTENDED}")
         self._check()
         self.ways[view.name] = brought.way.value
-        self.placements[key] = placement = replace(placement, state=brought.state)
+        before, built = self.placements[key], brought.built
+        self.placements[key] = placement = replace(before, state=brought.state)
+        if brought.added is not None:
+            self._add_rows(key, brought.added, built, build.sources)
+            return
         if built.rows == 0 and placement.rows == 0 and built.columns == placement.columns:
-            with suppress(EngineError):  # on an object store; a prune removes it
-                remove(self._engine, build.staging)
+            self._let_go(build.staging)
             return
         started = self._clock()
-        version = publish(
-            location,
-            staging,
-            table_version(location),
-            view_transaction(self._intent.step),
-            commit={**self._said, "inputs": versions_read(build.sources)},
-        )
+        commit = {**self._said, "inputs": versions_read(build.sources)}
+        version = publish(location, staging, table_version(location), view_transaction(step), commit=commit)
         self.seconds["publish"] += self._clock() - started
         self._boundary(f"view:{EFFECTED}")
         self.placements[key] = replace(
@@ -323,24 +321,14 @@ class StepEffects:
             columns=built.columns,
             failed_calls=built.failed_calls,
         )
-        if built.without_spark:
-            self.without_spark.add(view.name)
-        if built.failed_calls:
-            self.failed_calls[view.name] = built.failed_calls
+        self._tell_of(view.name, built)
         self._changed.add(key)
 
     def _around(self, location: str) -> Around:
-        return Around(
-            location,
-            {**self._before, **foreign_placements(self.foreign)},
-            {**self.placements, **foreign_placements(self.foreign)},
-            self._place(self._before),
-            self._place(self.placements),
-            self._added,
-            self._choose,
-            lambda: self._boundary(f"kept:{EFFECTED}"),
-            self._check,
-        )
+        foreign = foreign_placements(self.foreign)
+        before, now = {**self._before, **foreign}, {**self.placements, **foreign}
+        changes = StepChanges(before, now, self._place(self._before), self._place(self.placements), self._added)
+        return Around(location, changes, self._choose, lambda: self._boundary(f"kept:{EFFECTED}"), self._check)
 
     def _go_on(self, key: str) -> None:
         """A stream goes on: it gives rows beside those that it gave before."""
@@ -355,39 +343,46 @@ class StepEffects:
         self.seconds["views"] += self._clock() - started
         self._boundary(f"view:{INTENDED}")
         self._check()
-        built, late = done.built, done.late
         if done.lost:
             self.lost.append(view.name)
         if done.state.keys is not None and done.state.keys.step == step:
             self.keys[view.name] = done.state.keys
-        self.placements[key] = replace(placement, state=done.state, failed_calls=built.failed_calls)
-        if late:
-            self.late[view.name] = late
+        self.placements[key] = replace(placement, state=done.state, failed_calls=done.built.failed_calls)
+        if done.late:
+            self.late[view.name] = done.late
         if done.letters is not None:
             add_letters(letters, done.letters, view.name, step)
             self._boundary(f"letters:{EFFECTED}")
-        if built.without_spark:
-            self.without_spark.add(view.name)
-        if built.failed_calls:
-            self.failed_calls[view.name] = built.failed_calls
+        self._tell_of(view.name, done.built)
+        self._add_rows(key, done.folder, done.built, done.output.sources)
+
+    def _add_rows(self, key: str, folder: str, built: Built, sources: tuple[Source, ...]) -> None:
+        """Add rows that are staged to those that a view or stream has."""
+        placement = self.placements[key]
+        location = join_location(self._target.warehouse, placement.location)
         if built.rows == 0:
-            with suppress(EngineError):  # on an object store; a prune removes it
-                remove(self._engine, done.output.staging)
+            self._let_go(join_location(location, folder))
             return
         started = self._clock()
-        transaction, commit = view_transaction(step), {**self._said, "inputs": versions_read(done.output.sources)}
-        version = publish_added(location, done.folder, transaction, commit)
+        transaction = view_transaction(self._intent.step)
+        version = publish_added(location, folder, transaction, {**self._said, "inputs": versions_read(sources)})
         self._added.setdefault(key, []).append((placement.version, version))
         found = self._compacted(placement, version, transaction)
         self.seconds["publish"] += self._clock() - started
         self._boundary(f"view:{EFFECTED}")
-        self.placements[key] = replace(
-            self.placements[key],
-            version=found.version if found else version,
-            rows=found.rows if found else None,
-            bytes=found.bytes if found else None,
-        )
+        rows, size = (found.rows, found.bytes) if found else (None, None)
+        self.placements[key] = replace(placement, version=found.version if found else version, rows=rows, bytes=size)
         self._changed.add(key)
+
+    def _let_go(self, staging: str) -> None:
+        with suppress(EngineError):  # on an object store; a prune removes it
+            remove(self._engine, staging)
+
+    def _tell_of(self, name: str, built: Built) -> None:
+        if built.without_spark:
+            self.without_spark.add(name)
+        if built.failed_calls:
+            self.failed_calls[name] = built.failed_calls
 
     def _table_target(self, key: str) -> TableTarget:
         table = self._program.tables[key]

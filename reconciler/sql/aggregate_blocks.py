@@ -11,16 +11,16 @@ query's text.
 Not here: what is made of it (`reconciler.incremental`), and whether it pays.
 """
 
-import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from enum import Enum, auto
-from itertools import pairwise
 from typing import Final
 
 from sqlglot import exp
 
 from reconciler.base.names import fold
-from reconciler.sql.aggregate_model import (
+from reconciler.sql.aggregate_walk import AggregateWalk, Groups, below
+from reconciler.sql.block_model import (
+    NO_AGGREGATE,
     AggregateBlock,
     AggregateCall,
     AliasUse,
@@ -31,27 +31,19 @@ from reconciler.sql.aggregate_model import (
     Span,
     Use,
 )
-from reconciler.sql.aggregate_walk import AggregateWalk, Groups, below
 from reconciler.sql.block_texts import block_text, closing, means
-from reconciler.sql.lexer import Kind, Token
 from reconciler.sql.limits import TooMuch
 from reconciler.sql.lineage_whole import is_whole
+from reconciler.sql.linear_walk import relation_uses, written_span
 from reconciler.sql.places import own_offset
 from reconciler.sql.query import Parsed, parse_query
 from reconciler.sql.references import relation_key
 from reconciler.sql.repeatable import Number
 from reconciler.sql.scopes import Scope
 from reconciler.sql.surroundings import QuerySurroundings
+from reconciler.sql.times_of_today import may_take_today
 
 _KINDS: Final = {"count": "count", "count_if": "count", "sum": "sum", "avg": "avg", "mean": "avg"}
-_TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ")
-_TO_TIMESTAMPS: Final = frozenset(
-    {
-        *(f"{prefix}TO_TIMESTAMP{suffix}" for prefix in ("", "TRY_") for suffix in ("", "_LTZ", "_NTZ")),
-        *("TIMESTAMP", "UNIX_TIMESTAMP", "TO_UNIX_TIMESTAMP"),
-    }
-)
-_TIME_ONLY: Final = re.compile(r"[rR]?['\"]\s*T?\d{1,2}:")
 _NOT_UNDERSTOOD: Final = NotKept("the query is not surely understood")
 _NOT_TOLD_APART: Final = NotKept("the parts of its text are not surely told apart")
 
@@ -80,7 +72,7 @@ def _only_block(walk: AggregateWalk, parsed: Parsed) -> AggregateBlock | NotKept
     if good:
         return NotKept("it has several aggregates, and one is kept", "put each into a MATERIALIZED view of its own")
     refused = [groups for _, groups in walk.found if isinstance(groups, NotKept)]
-    return refused[0] if refused else NotKept("it groups no rows of relations by GROUP BY, COUNT, SUM or AVG")
+    return refused[0] if refused else NO_AGGREGATE
 
 
 class _Clause(Enum):
@@ -117,7 +109,7 @@ class _Reading:
         text = block_text(self.query, self.tokens, self.node)
         if text is None:
             return _NOT_TOLD_APART
-        if _may_take_today([one for one in self.tokens if text.whole.start <= one.start and one.end <= text.whole.end]):
+        if may_take_today(self.tokens, text.whole):
             return NotKept("it may read a text as a time, and take today's date for it", "convert it where rows come in")
         try:
             items = tuple(self._expression(span, item) for span, item in zip(text.items, self.node.expressions, strict=True))
@@ -140,13 +132,10 @@ class _Reading:
         return frozenset(key for table in others if (key := relation_key(table)) in self.walk.relations)
 
     def _relations(self, text: BlockText) -> tuple[RelationUse, ...]:
-        found = []
-        for table, is_linear in self.groups.uses:
-            span = _written(table.this)
-            if span is None or not text.origin.has(span):
-                raise _Refused(_NOT_TOLD_APART)
-            found.append(RelationUse(relation_key(table), span, table.alias or table.name, bool(table.alias), is_linear))
-        return tuple(found)
+        found = relation_uses(self.groups.uses, text)
+        if found is None:
+            raise _Refused(_NOT_TOLD_APART)
+        return found
 
     def _key_texts(self, text: BlockText, items: tuple[Span, ...]) -> tuple[str, ...]:
         """What each key is, be it written so in GROUP BY, or an item's number or alias."""
@@ -291,7 +280,7 @@ class _Reading:
         """Where a column, or a call with its FILTER, stands."""
         found: Span | None = None
         if isinstance(node, exp.Column):
-            spans = [_written(part) for part in node.parts]
+            spans = [written_span(part) for part in node.parts]
             known = [span for span in spans if span is not None]
             found = Span(known[0].start, known[-1].end) if known and len(known) == len(spans) else None
         elif (opening := self._opening(node.this if isinstance(node, exp.Filter) else node)) is not None:
@@ -301,25 +290,6 @@ class _Reading:
                 end = closing(self.tokens, end + 2) if is_filter else None
             found = Span(self.tokens[opening - 1].start, self.tokens[end].end) if end is not None else None
         return found if found is not None and means(found.of(self.query), node) else None
-
-
-def _may_take_today(tokens: Sequence[Token]) -> bool:
-    """Whether a text may be read as a timestamp: one that has a time only is a time of today to Spark."""
-    for before, token in pairwise(tokens):
-        if token.kind is Kind.STRING and _TIME_ONLY.match(token.text):
-            return True
-        if token.is_word(*_TIMESTAMPS) and (before.is_word("AS") or before.is_symbol("::")):
-            return True
-        if token.is_symbol("(") and before.text.strip("`").upper() in _TO_TIMESTAMPS:
-            return True
-    return False
-
-
-def _written(node: object) -> Span | None:
-    if not isinstance(node, exp.Expr):
-        return None
-    start, end = node.meta.get("start"), node.meta.get("end")
-    return Span(start, end + 1) if isinstance(start, int) and isinstance(end, int) else None
 
 
 def _meaning(node: exp.Expr, scope: Scope) -> Hashable:

@@ -1,8 +1,4 @@
-"""Walk a query for the blocks that group rows of relations, and judge what decides the groups of each: FROM, WHERE, keys.
-
-Where relations are joined by INNER or CROSS JOIN the groups are linear in each of them; by LEFT, SEMI or ANTI JOIN in the
-left side only, by RIGHT JOIN in the right one, by FULL JOIN in none. So they are in no relation that a subquery reads.
-"""
+"""Walk a query for the blocks that group rows of relations, and judge what decides the groups of each: FROM, WHERE, keys."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,10 +7,9 @@ from typing import Final
 from sqlglot import exp
 
 from reconciler.base.names import fold
-from reconciler.sql.aggregate_model import NotKept
-from reconciler.sql.blocks import Analyser
+from reconciler.sql.block_model import NotKept
 from reconciler.sql.grouping import grouped, is_plain_group
-from reconciler.sql.places import own_offset
+from reconciler.sql.linear_walk import LinearWalk, items_of_from, linear_uses
 from reconciler.sql.references import relation_key
 from reconciler.sql.scopes import Scope
 from reconciler.sql.surroundings import QuerySurroundings
@@ -22,7 +17,6 @@ from reconciler.sql.values import Named
 from reconciler.sql.words import spark_aggregates
 
 _AROUND_CALLS: Final = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
-_JOINS: Final = frozenset({"", "INNER", "CROSS", "OUTER", "SEMI", "ANTI"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +31,7 @@ class Groups:
     named: Named
 
 
-class AggregateWalk(Analyser):
+class AggregateWalk(LinearWalk):
     """See the module. `found` has each block with what is known of it, inner ones first."""
 
     def __init__(self, relations: Mapping[str, Mapping[str, str | None]], text: str, around: QuerySurroundings) -> None:
@@ -46,7 +40,7 @@ class AggregateWalk(Analyser):
 
     def leave(self, node: exp.Select, scope: Scope, named: Named) -> None:
         if node.args.get("group") is not None or any(True for item in node.expressions for _ in self.aggregates(item)):
-            items = _items_of_from(node)
+            items = items_of_from(node)
             if items and all(isinstance(item, exp.Table) and relation_key(item) not in named for item in items):
                 self.found.append((node, self._groups(node, scope, named)))
 
@@ -72,7 +66,7 @@ class AggregateWalk(Analyser):
             return NotKept("its aggregate stands in a subquery of an expression", "join it in FROM")
         if scope.is_open:
             return NotKept("the columns of what it reads are not known", "once it was applied, they are")
-        uses = _linear_uses(node)
+        uses = linear_uses(node)
         if isinstance(uses, NotKept):
             return uses
         if not any(is_linear for _, is_linear in uses):
@@ -88,29 +82,8 @@ class AggregateWalk(Analyser):
             return NotKept("its GROUP BY is not surely understood", "write each key as an expression")
         if any(isinstance(key, exp.Literal) or key.find(exp.Query) is not None for key in keys):
             return NotKept("it groups by what is no expression of columns")
-        fixed = self._decided(node, keys, scope, named)
+        fixed = self.decided(node, keys, scope, named)
         return fixed if isinstance(fixed, NotKept) else Groups(uses, keys, fixed, scope, named)
-
-    def _decided(self, node: exp.Select, keys: tuple[exp.Expr, ...], scope: Scope, named: Named) -> frozenset[str] | NotKept:
-        """Whether what decides the groups is surely the same when it is computed again; the relations of its subqueries."""
-        where = node.args.get("where")
-        deciding = [join.args["on"] for join in node.args.get("joins") or () if join.args.get("on") is not None]
-        deciding += [where.this] if where is not None else []
-        fixed: set[str] = set()
-        for one in (*deciding, *keys):
-            if not self.again(one, scope, named).repeatable:
-                return NotKept(
-                    f"{self._calls(one)} may give another value each time", "put it into a view that reads this one"
-                )
-            for table in one.find_all(exp.Table):
-                if relation_key(table) in named:
-                    return NotKept("a subquery beside its aggregate reads a name of WITH", "put that query into a view")
-                fixed.add(relation_key(table))
-        return frozenset(fixed)
-
-    def _calls(self, node: exp.Expr) -> str:
-        names = sorted({self.name_of(one) for one in node.find_all(exp.Func) if own_offset(one) is not None})
-        return ", ".join(names) or "what it groups or filters by"
 
 
 def below(node: exp.Expr) -> list[exp.Expr]:
@@ -121,32 +94,3 @@ def below(node: exp.Expr) -> list[exp.Expr]:
     while isinstance(call, _AROUND_CALLS):
         call = call.this
     return [*call.iter_expressions(), *(one for one in node.iter_expressions() if one is not node.this)]
-
-
-def _items_of_from(node: exp.Select) -> list[exp.Expr]:
-    origin = node.args.get("from_")
-    joins = node.args.get("joins") or ()
-    return [origin.this, *(join.this for join in joins)] if origin is not None else []
-
-
-def _linear_uses(node: exp.Select) -> tuple[tuple[exp.Table, bool], ...] | NotKept:
-    if node.args.get("laterals"):
-        return NotKept("LATERAL VIEW has no rule", "put the rows that it makes into a MATERIALIZED view")
-    found: list[tuple[exp.Table, bool]] = []
-    for index, item in enumerate(_items_of_from(node)):
-        assert isinstance(item, exp.Table)
-        if any(part and name not in ("this", "alias") for name, part in item.args.items()):
-            return NotKept(f"FROM {item.name} has more than a name and an alias")
-        alias = item.args.get("alias")
-        if alias is not None and alias.args.get("columns"):
-            return NotKept(f"the alias of {item.name} renames columns", "rename them in the select list")
-        is_linear = True
-        if index:
-            join = node.args["joins"][index - 1]
-            if join.method or join.kind not in _JOINS:
-                return NotKept(f"{join.method or join.kind} JOIN has no rule", "name the columns that it joins by")
-            if join.side in ("RIGHT", "FULL"):
-                found = [(one, False) for one, _ in found]
-            is_linear = join.side not in ("LEFT", "FULL") and join.kind not in ("SEMI", "ANTI")
-        found.append((item, is_linear))
-    return tuple(found)

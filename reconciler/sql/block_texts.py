@@ -11,8 +11,9 @@ from typing import Final
 
 from sqlglot import exp
 
-from reconciler.sql.aggregate_model import BlockText, Span
+from reconciler.sql.block_model import BlockText, Span
 from reconciler.sql.lexer import Kind, Token
+from reconciler.sql.places import offset_of
 from reconciler.sql.query import Parsed, parse_query
 
 _SET_OPERATORS: Final = ("UNION", "EXCEPT", "INTERSECT", "MINUS")
@@ -28,10 +29,11 @@ def block_text(query: str, tokens: Sequence[Token], node: exp.Select) -> BlockTe
         return None
     bare = node.copy()
     bare.set("with_", None)
+    place = offset_of(node)
     for begin, token in enumerate(tokens):
-        if token.is_word("SELECT"):
+        if token.is_word("SELECT") and place is not None and token.start <= place:
             own = tokens[begin : _end(tokens, begin)]
-            if _parsed(query[own[0].start : own[-1].end]) == bare:
+            if place < own[-1].end and _parsed(query[own[0].start : own[-1].end]) == bare:
                 found = _cut(own)
                 return found if found is not None and _is_right(query, found, bare) else None
     return None

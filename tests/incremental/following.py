@@ -3,15 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from reconciler.incremental.kept_aggregate import (
-    KEPT,
-    changed_query,
-    changed_source,
-    finishing_query,
-    former_source,
-    state_query,
-)
-from tests.incremental.queries import Row, Tables, changes, kept_of, multiset
+from reconciler.incremental.added_rows import added_query, reads_of_terms
+from reconciler.incremental.kept_aggregate import KEPT, changed_query, finishing_query, state_query
+from reconciler.incremental.terms import changed_source, former_source
+from tests.incremental.queries import Row, Tables, added_of, changes, kept_of, multiset
 
 
 class Computes(Protocol):
@@ -52,3 +47,35 @@ def follow(engine: Computes, query: str, history: Sequence[Tables], columns: Map
         assert multiset(found[1]) == multiset(wanted[1]), f"step {step} of {KEPT}: {query}\n{before}\n{tables}"
         before = tables
     return followed
+
+
+def follow_added(
+    engine: Computes, query: str, history: Sequence[Tables], columns: Mapping[str, Mapping[str, str | None]]
+) -> int:
+    """The same for a query to which rows only come, over a history in which none goes; what it reads in another way does not
+    change. How many rows came."""
+    method = added_of(query)
+    before, count = history[0], 0
+    for name, rows in before.items():
+        engine.give(name, columns[name], rows)
+    names, rows = engine.run(query)
+    held = list(rows)
+    types = [one if isinstance(one, tuple) else (one, "BIGINT" if one.startswith("n") else "TEXT") for one in names]
+    for tables in history[1:]:
+        now = {name: before[name] if name in method.fixed else tables[name] for name in tables}
+        changed = [name for name in method.relations if changes(before[name], now[name])]
+        for name in now:
+            engine.give(name, columns[name], now[name])
+        former, _ = reads_of_terms(method, changed)
+        for name in changed:
+            came = [row[:-1] for row in changes(before[name], now[name])]
+            engine.give(changed_source(name), columns[name], came)
+        for name in former:
+            engine.give(former_source(name), columns[name], before[name])
+        if changed:
+            found = engine.run(added_query(method, changed, types))[1]
+            held += found
+            count += len(found)
+        assert multiset(held) == multiset(engine.run(query)[1]), f"{query}\n{before}\n{now}"
+        before = now
+    return count

@@ -11,9 +11,10 @@ from random import Random
 from typing import Any, Final, TypeAlias
 
 from reconciler.incremental.kept_aggregate import kept_aggregate
-from reconciler.incremental.model import KeptAggregate
+from reconciler.incremental.model import AddedRows, KeptAggregate
 from reconciler.sql.aggregate_blocks import aggregate_block
-from reconciler.sql.aggregate_model import AggregateBlock
+from reconciler.sql.block_model import AggregateBlock, NotKept
+from reconciler.sql.linear_blocks import linear_blocks
 from reconciler.sql.surroundings import USUAL
 
 Row: TypeAlias = tuple[Any, ...]
@@ -98,6 +99,45 @@ def kept_of(query: str) -> KeptAggregate:
     block = aggregate_block(query, COLUMNS, USUAL)
     assert isinstance(block, AggregateBlock), (query, block)
     return kept_aggregate(query, block)
+
+
+_ITEMS: Final = (
+    "{t}.k AS n{at}",
+    "{t}.g AS x{at}",
+    "{t}.v * 2 AS n{at}",
+    "CASE WHEN {t}.v > 1 THEN {t}.v ELSE {t}.k END AS n{at}",
+)
+
+
+def linear_query_by(chance: Random, has_right_joins: bool) -> str:
+    """A query without aggregate. SQLite forgets WHERE of a branch of UNION ALL that has a RIGHT JOIN."""
+    froms = [one for one in _FROM if has_right_joins or "RIGHT" not in one[0]]
+    branches = []
+    kinds = [chance.choice(_ITEMS) for _ in range(chance.randint(1, 3))]
+    for _ in range(chance.choice((1, 1, 1, 2, 3))):
+        origin, names = chance.choice(froms)
+        aliases = [name for name in names if name != "u"]
+        items = ", ".join(one.format(t=chance.choice(aliases), at=at) for at, one in enumerate(kinds))
+        where = chance.choice((*_WHERE, " WHERE EXISTS (SELECT 1 FROM u AS e WHERE e.k = {t}.k)")).format(t=aliases[0])
+        branches.append(f"SELECT {items} FROM {origin}{where}")
+    return " UNION ALL ".join(branches)
+
+
+def added_of(query: str) -> AddedRows:
+    """How rows come to a query without aggregate."""
+    blocks = linear_blocks(query, COLUMNS, USUAL)
+    assert not isinstance(blocks, NotKept), (query, blocks)
+    return AddedRows(query, blocks)
+
+
+def growing_history_by(chance: Random, steps: int) -> Iterator[Tables]:
+    """Tables to which rows only come."""
+    tables = {name: [_row(chance, name) for _ in range(chance.choice((0, 1, 4)))] for name in COLUMNS}
+    yield {name: list(rows) for name, rows in tables.items()}
+    for _ in range(steps):
+        for name in chance.choice((["t"], ["u"], ["t", "u"])):
+            tables[name] += [_row(chance, name) for _ in range(chance.choice((1, 2, 3)))]
+        yield {name: list(rows) for name, rows in tables.items()}
 
 
 def _row(chance: Random, table: str) -> Row:

@@ -35,7 +35,7 @@ class Small:
         self._connection.executemany(f"INSERT INTO `{name}` VALUES ({marks})", rows)
 
     def run(self, query: str) -> tuple[Any, list[Row]]:
-        spelled = _OF_TWO.sub(r"COUNT(\1.v + length(\1.g))", query.replace("<=>", "IS"))
+        spelled = _OF_TWO.sub(r"COUNT(\1.v + length(\1.g))", query.replace("<=>", "IS").replace("AS string)", "AS TEXT)"))
         cursor = self._connection.execute(spelled)
         return [one[0] for one in cursor.description], cursor.fetchall()
 

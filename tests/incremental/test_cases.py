@@ -1,7 +1,8 @@
 """The cases that are written down: a query, and what is kept of it, or why nothing is.
 
 A folder of `cases/` has `query.sql` and either `state.sql`, `changed.sql` (where each relation changed that has a rule) and
-`finishing.sql`, or `why.txt`. `RECONCILE_UPDATE_GOLDEN=1` writes them; read the difference.
+`finishing.sql`, or `added.sql` (to a view of two columns, whatever the query gives), or `why.txt`.
+`RECONCILE_UPDATE_GOLDEN=1` writes them; read the difference.
 """
 
 import os
@@ -9,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.incremental.kept_aggregate import changed_query, columns_of, finishing_query, kept_aggregate, state_query
-from reconciler.incremental.model import KeptAggregate
-from reconciler.sql.aggregate_blocks import aggregate_block
-from reconciler.sql.aggregate_model import NotKept
-from reconciler.sql.surroundings import USUAL
+from reconciler.incremental.added_rows import added_query
+from reconciler.incremental.derive import derived
+from reconciler.incremental.kept_aggregate import changed_query, columns_of, finishing_query, state_query
+from reconciler.incremental.model import AddedRows, KeptAggregate, Recompute
 
 CASES = Path(__file__).parent / "cases"
 NAMES = sorted(path.name for path in CASES.iterdir())
@@ -46,10 +46,13 @@ def types_of(kept: KeptAggregate) -> dict[str, str]:
 
 def written(query: str) -> dict[str, str]:
     """The files of a case, but for its query."""
-    block = aggregate_block(query, COLUMNS, USUAL)
-    if isinstance(block, NotKept):
-        return {"why.txt": "\n".join(filter(None, (block.reason, block.hint))) + "\n"}
-    kept = kept_aggregate(query, block)
+    method = derived(query, tuple((key, tuple(of.items())) for key, of in COLUMNS.items()))
+    if isinstance(method, Recompute):
+        return {"why.txt": "\n".join(filter(None, (method.reason, method.hint))) + "\n"}
+    if isinstance(method, AddedRows):
+        changed = sorted({*method.relations} - method.fixed)
+        return {"added.sql": "\n".join(broken(added_query(method, changed, [("a", "STRING"), ("b", "INT")]))) + "\n"}
+    kept, block = method, method.block
     changed = sorted({use.relation for use in block.relations if use.is_linear} - kept.fixed)
     types = types_of(kept)
     found = {"state.sql": state_query(kept), "finishing.sql": finishing_query(kept, types)}

@@ -8,9 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.incremental.kept_aggregate import KEPT, changed_query, changed_source, columns_of
-from tests.incremental.following import follow
-from tests.incremental.queries import COLUMNS, Row, Tables, history_by, kept_of, query_by
+from reconciler.incremental.kept_aggregate import KEPT, changed_query, columns_of
+from reconciler.incremental.terms import changed_source
+from tests.incremental.following import follow, follow_added
+from tests.incremental.queries import (
+    COLUMNS,
+    Row,
+    Tables,
+    growing_history_by,
+    history_by,
+    kept_of,
+    linear_query_by,
+    query_by,
+)
 from tests.incremental.small import Small
 
 WITHOUT_DECIMALS = {name: dict([*columns.items()][:3]) for name, columns in COLUMNS.items()}
@@ -26,6 +36,13 @@ def test_what_is_kept_gives_what_the_query_gives(seed: int) -> None:
     chance = Random(seed)
     query = query_by(chance, has_decimals=False)
     follow(Small(), query, [plain(one) for one in history_by(chance, 4)], WITHOUT_DECIMALS)
+
+
+@given(st.integers(min_value=0, max_value=2**32))
+def test_rows_that_are_added_make_the_result_of_the_query(seed: int) -> None:
+    chance = Random(seed)
+    query = linear_query_by(chance, has_right_joins=False)
+    follow_added(Small(), query, [plain(one) for one in growing_history_by(chance, 3)], WITHOUT_DECIMALS)
 
 
 def test_most_steps_are_followed() -> None:

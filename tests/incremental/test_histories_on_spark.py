@@ -7,12 +7,13 @@ from random import Random
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 
 from reconciler.engine.protocol import Engine
 from reconciler.incremental.kept_aggregate import KEPT, columns_of, finishing_query, state_query
 from tests.engine.engines import session_of
-from tests.incremental.following import follow
-from tests.incremental.queries import COLUMNS, Row, history_by, kept_of, query_by
+from tests.incremental.following import follow, follow_added
+from tests.incremental.queries import COLUMNS, Row, growing_history_by, history_by, kept_of, linear_query_by, query_by
 from tests.streams.on_spark import quiet_session
 
 QUICK, MANY = 40, 1_500
@@ -31,6 +32,10 @@ class OnSpark:
             kinds = [str(kind) for kind in columns.values()]
             values = ", ".join(f"({', '.join(map(_literal, row, kinds))})" for row in rows)
             query = f"SELECT * FROM VALUES {values} AS t({', '.join(f'`{column}`' for column in columns)})"
+        self.show(name, query)
+
+    def show(self, name: str, query: str) -> None:
+        """The rows of a query under a name."""
         self._session.sql(query).createOrReplaceTempView(f"`{name}`")
 
     def run(self, query: str) -> tuple[Any, list[Row]]:
@@ -66,49 +71,47 @@ def test_what_is_kept_gives_what_the_query_gives(engine: OnSpark) -> None:
         require_equal(engine, seed, 2)
 
 
+def test_rows_that_are_added_make_the_result_of_the_query(engine: OnSpark) -> None:
+    for seed in range(QUICK // 2):
+        chance = Random(f"added on spark {seed}")
+        query = linear_query_by(chance, has_right_joins=True)
+        follow_added(engine, query, list(growing_history_by(chance, 2)), COLUMNS)
+
+
 @pytest.mark.slow
 def test_what_is_kept_gives_what_many_queries_give(engine: OnSpark) -> None:
     for seed in range(QUICK, QUICK + MANY):
         require_equal(engine, seed, 4)
 
 
-# The sum and the number of values, by the type of what is averaged: halves of the last place of the result, and next to them.
-_AVERAGES: list[tuple[str, str, int]] = [
-    (kind, total, count)
-    for kind, unit in (
-        ("DECIMAL(5,0)", "1"),
-        ("DECIMAL(6,1)", "0.1"),
-        ("DECIMAL(5,2)", "0.01"),
-        ("DECIMAL(18,6)", "0.000001"),
-    )
-    for total, count in (
-        *(
-            (str(Decimal(unit) * one), count)
-            for one in (1, -1, 2, 5, 7, -13, 99_999)
-            for count in (3, 7, 16, 20_000, 80_000)
-        ),
-        (str(Decimal(unit)), 32_000),
-        (str(Decimal(unit) * 3), 6_400_000),
-    )
-]
+TOTALS = ("1", "-1", "2", "5", "7", "-13", "99999")
+COUNTS = (1, 3, 7, 16, 32, 640, 20_000)
+UNITS = {"DECIMAL(5,0)": "1", "DECIMAL(6,1)": "0.1", "DECIMAL(5,2)": "0.01", "DECIMAL(18,6)": "0.000001"}
 
 
-def test_averages_of_decimals_are_rounded_as_spark_rounds_them(engine: OnSpark) -> None:
-    """Over rows of which one has the whole sum, and all others are zero."""
-    found: dict[str, list[tuple[str, str, int]]] = {}
-    for kind, total, count in _AVERAGES:
-        found.setdefault(kind, []).append((kind, total, count))
-    for kind, cases in found.items():
-        query = "SELECT g, AVG(w) AS a FROM t GROUP BY g"
-        kept = kept_of(query)
-        rows = [(at, total, count) for at, (_, total, count) in enumerate(cases)]
-        few = [one for one in rows if one[2] <= 100_000]
-        engine.give("given", {"g": "STRING", "total": kind, "n": "BIGINT"}, [(str(at), total, n) for at, total, n in few])
-        expanded = (
-            f"SELECT g, IF(i = 1, total, CAST(0 AS {kind})) AS w FROM given LATERAL VIEW explode(sequence(1, n)) e AS i"
-        )
-        engine._session.sql(expanded).createOrReplaceTempView("t")
-        types = engine.keep(state_query(kept), ())
-        assert tuple(types) == columns_of(kept)
-        assert sorted(engine.run(finishing_query(kept, types))[1]) == sorted(engine.run(query)[1])
-        assert engine.run(finishing_query(kept, types))[0] == engine.run(query)[0]
+@pytest.mark.parametrize("kind", UNITS)
+def test_averages_of_decimals_are_rounded_as_spark_rounds_them(engine: OnSpark, kind: str) -> None:
+    """Also on halves of the last place: over groups of which one row has the whole sum, and the others have zero."""
+    cases = [(Decimal(total) * Decimal(UNITS[kind]), count) for total in TOTALS for count in COUNTS]
+    rows = [(str(at), total, count) for at, (total, count) in enumerate(cases)]
+    engine.give("given", {"g": "STRING", "total": kind, "n": "BIGINT"}, rows)
+    first = f"IF(i = 1, total, CAST(0 AS {kind}))"
+    engine.show("t", f"SELECT g, {first} AS w FROM given LATERAL VIEW explode(sequence(1, n)) e AS i")
+    query = "SELECT g, AVG(w) AS a FROM t GROUP BY g"
+    kept = kept_of(query)
+    types = engine.keep(state_query(kept), columns_of(kept))
+    found, wanted = engine.run(finishing_query(kept, types)), engine.run(query)
+    assert found[0] == wanted[0]
+    assert sorted(found[1]) == sorted(wanted[1])
+    assert len(found[1]) == len(cases)
+
+
+def test_what_is_not_certain_fails_over_what_is_kept(engine: OnSpark) -> None:
+    kept = kept_of("SELECT AVG(v) AS a FROM t")
+    engine.give("t", {"v": "BIGINT"}, [(2**53,), (1,)])
+    types = engine.keep(state_query(kept), columns_of(kept))
+    with pytest.raises(PySparkException, match="what is kept does not surely give"):
+        engine.run(finishing_query(kept, types))
+    engine.give("t", {"v": "BIGINT"}, [(2**62,), (-(2**62),), (2**62,)])
+    with pytest.raises(PySparkException, match="ARITHMETIC_OVERFLOW"):
+        engine.run(state_query(kept))

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from reconciler.engine.by_size import EngineBySize
+from reconciler.engine.protocol import Engine
 from reconciler.environment.session import Session
 from reconciler.environment.target import open_target
 from reconciler.incremental.choice import Choose, Sizes, can_follow
-from reconciler.incremental.model import KeptAggregate, Way
+from reconciler.incremental.model import AddedRows, KeptAggregate, Way
 from reconciler.registry.model import Head
 from reconciler.registry.placements import Placement
 from reconciler.run.pace import Pace
@@ -20,7 +22,7 @@ from tests.engine.delta_writer import DeltaWriter
 from tests.incremental.small import ComputingEngine, Small
 
 PIPELINE = "till"
-TABLES = {"sales": ("id", "good", "amount"), "goods": ("good", "kind")}
+TABLES = {"sales": ("id", "good", "amount"), "goods": ("good", "kind"), "visits": ("good", "who")}
 QUERIES = {
     "by_good": "SELECT good, COUNT(*) AS n, SUM(amount) AS amount, AVG(amount) AS mean FROM sales GROUP BY good",
     "by_kind": (
@@ -31,12 +33,15 @@ QUERIES = {
         "SELECT good, COUNT(*) AS n FROM sales WHERE amount > 0 GROUP BY good "
         "HAVING COUNT(*) > 1 ORDER BY n DESC, good LIMIT 2"
     ),
+    "seen": "SELECT v.good, v.who, g.kind FROM visits v LEFT JOIN goods g ON g.good = v.good",
+    "seen_by_kind": "SELECT kind, COUNT(*) AS n FROM seen GROUP BY kind",
     "largest": "SELECT good, MAX(amount) AS amount FROM sales GROUP BY good",
 }
 PROGRAM = "\n".join(
     [
         "CREATE TABLE sales (id BIGINT NOT NULL PRIMARY KEY, good STRING, amount BIGINT);",
         "CREATE TABLE goods (good STRING, kind STRING);",
+        "CREATE TABLE visits (good STRING, who BIGINT) WITH ('append_only' = 'true');",
         *(f"CREATE MATERIALIZED VIEW {name} AS {query};" for name, query in QUERIES.items()),
     ]
 )
@@ -57,11 +62,20 @@ spec:
       max_batch_size: 1
       transport: {name: file_input, config: {path: source/goods}}
       format: {name: json, config: {update_format: insert_delete}}
+    - name: files
+      table: visits
+      max_batch_size: 1
+      transport: {name: file_input, config: {path: source/visits}}
+      format: {name: json, config: {update_format: insert_delete}}
 """
 
 
 def sale(number: int, good: str | None, amount: int | None) -> dict[str, Any]:
     return {"insert": {"id": number, "good": good, "amount": amount}}
+
+
+def visit(name: str, who: int | None) -> dict[str, Any]:
+    return {"insert": {"good": name, "who": who}}
 
 
 def good(name: str | None, kind: str | None, what: str = "insert") -> dict[str, Any]:
@@ -72,17 +86,23 @@ BATCHES: tuple[Mapping[str, Sequence[dict[str, Any]]], ...] = (
     {
         "sales": [sale(1, "tea", 3), sale(2, "tea", 5), sale(3, "cup", None), sale(4, None, 2), sale(5, "pot", 9)],
         "goods": [good("tea", "food"), good("cup", "ware"), good("pot", "ware"), good("pot", "ware")],
+        "visits": [visit("tea", 1), visit("pot", 1), visit("jar", None)],
     },
-    {"sales": [sale(2, "cup", 5), {"delete": {"id": 5}}, sale(6, "tea", -3)]},
+    {"sales": [sale(2, "cup", 5), {"delete": {"id": 5}}, sale(6, "tea", -3)], "visits": [visit("pot", 2), visit("pot", 2)]},
     {"sales": [sale(7, "pot", 1), sale(1, None, 3)], "goods": [good("pot", "ware", "delete"), good(None, "none")]},
     {"sales": [{"delete": {"id": 6}}], "goods": [good("tea", "food", "delete"), good("tea", "drink")]},
-    {"sales": [sale(8, "tea", 8), sale(9, "tea", 1), sale(9, "tea", 2)]},
+    {"sales": [sale(8, "tea", 8), sale(9, "tea", 1), sale(9, "tea", 2)], "visits": [visit("tea", 3)]},
 )
 """Of these files each is read in a step of its own: keys that change, a group that goes and one that comes, duplicates."""
 
 
 def engine() -> ComputingEngine:
     return ComputingEngine(DeltaWriter(), texts=frozenset({"good", "kind", "key_0"}), doubles=frozenset({"mean"}))
+
+
+def by_size(of: ComputingEngine) -> Engine:
+    """Tables are written by this process, as in the product: rows that come to `visits` are appended."""
+    return EngineBySize(of, dict, many_files=2)
 
 
 def write_till(root: Path, program: str = PROGRAM) -> None:
@@ -104,14 +124,16 @@ def put(root: Path, *numbers: int) -> None:
             (root / f"source/{table}/{number:03}.json").write_text(text)
 
 
-def follow_if_possible(kept: KeptAggregate, sizes: Sizes) -> Way:
+def follow_if_possible(method: KeptAggregate | AddedRows, sizes: Sizes) -> Way:
     """Whatever it costs: tables are small here."""
-    return Way.CHANGES if can_follow(kept, sizes) else Way.ANEW
+    if isinstance(method, AddedRows):
+        return Way.ADDED if can_follow(method, sizes) else Way.RECOMPUTED
+    return Way.CHANGES if can_follow(method, sizes) else Way.ANEW
 
 
 def run(root: Path, of: ComputingEngine | None = None, choose: Choose = follow_if_possible) -> None:
     """Steps until all input is read."""
-    run_pipeline(open_target(root, None), PIPELINE, Session(of or engine(), choose=choose), Pace(once=True))
+    run_pipeline(open_target(root, None), PIPELINE, Session(by_size(of or engine()), choose=choose), Pace(once=True))
 
 
 def apply(root: Path) -> None:

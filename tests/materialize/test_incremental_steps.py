@@ -26,7 +26,7 @@ from tests.incremental.till import (
     write_till,
 )
 
-KEPT = ("by_good", "by_kind", "often", "whole")
+KEPT = ("by_good", "by_kind", "often", "whole", "seen_by_kind")
 
 
 def ways(root: Path) -> list[dict[str, Any]]:
@@ -50,10 +50,39 @@ def test_views_hold_what_their_queries_give_after_every_step(till: Path) -> None
         require_right(till)
     taken = ways(till)
     assert set(taken[0]) == set(QUERIES)
+    assert taken[0]["seen"] == Way.RECOMPUTED, "a table that it has no rule for changed, too"
     assert {taken[0][name] for name in KEPT} == {Way.ANEW}, "nothing is kept of what was bootstrapped"
     later = [way for step in taken[1:] for name, way in step.items() if name in KEPT]
     assert later.count(Way.CHANGES) > len(later) / 2
     assert {step["largest"] for step in taken if "largest" in step} == {Way.RECOMPUTED}
+    assert [step["seen"] for step in taken if "seen" in step].count(Way.ADDED) >= 2
+
+
+def test_rows_that_come_are_added_and_what_reads_them_follows(till: Path) -> None:
+    put(till, 0)
+    run(till)
+    before, version = rows(till, "seen"), placement(till, "seen").version
+    (till / "source/visits/100.json").write_text('{"insert": {"good": "tea", "who": 9}}\n')
+    run(till)
+    assert ways(till)[-1] == {"seen": Way.ADDED, "seen_by_kind": Way.CHANGES}
+    assert rows(till, "seen") - before == {("tea", 9, "food"): 1}
+    assert placement(till, "seen").version > version
+    require_right(till)
+    (till / "source/goods/100.json").write_text('{"insert": {"good": "tea", "kind": "drink"}}\n')
+    run(till)
+    assert ways(till)[-1]["seen"] == Way.RECOMPUTED, "where the other side of a LEFT JOIN changes"
+    require_right(till)
+
+
+def test_rows_that_can_not_be_added_are_computed_from_the_query(till: Path) -> None:
+    put(till, 0)
+    run(till)
+    failing = engine()
+    failing.refuses.append("__changed_visits")
+    (till / "source/visits/100.json").write_text('{"insert": {"good": "tea", "who": 9}}\n')
+    run(till, failing)
+    assert ways(till)[-1] == {"seen": Way.GIVEN_UP, "seen_by_kind": Way.CHANGES}
+    require_right(till)
 
 
 def test_what_is_kept_of_the_step_before_goes(till: Path) -> None:
@@ -156,7 +185,7 @@ def test_a_view_whose_relations_did_not_change_costs_nothing(till: Path) -> None
     (till / "source/goods/100.json").write_text('{"insert": {"good": "jar", "kind": "ware"}}\n')
     run(till)
     assert placement(till, "by_good") == before
-    assert set(ways(till)[-1]) == {"by_kind", "whole"}
+    assert set(ways(till)[-1]) == {"by_kind", "whole", "seen", "seen_by_kind"}
 
 
 def test_a_view_without_rows_keeps_something_all_the_same(till: Path) -> None:

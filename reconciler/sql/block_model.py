@@ -1,7 +1,8 @@
-"""What is said of the aggregate of a query that may be kept: its parts, and where they stand in the query's text."""
+"""What is said of the SELECTs of a query by which its result may follow what changes: their parts, and where these stand in
+the query's text."""
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from reconciler.sql.repeatable import Number
 
@@ -101,8 +102,23 @@ class AggregateBlock:
 
 
 @dataclass(frozen=True, slots=True)
+class LinearBlock:
+    """One SELECT without aggregates (`linear_blocks`), and where it stands, less an ORDER BY that decides nothing. `fixed`
+    are relations (keys) that its subqueries read."""
+
+    rows: Span
+    relations: tuple[RelationUse, ...]
+    fixed: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class NotKept:
-    """Why no aggregate of a query can be kept: what stands in the way, and what would help (None: nothing that is known)."""
+    """Why the result of a query can't follow what changes: what stands in the way, and what would help (None: nothing that
+    is known)."""
 
     reason: str
     hint: str | None = None
+
+
+NO_AGGREGATE: Final = NotKept("it groups no rows of relations by GROUP BY, COUNT, SUM or AVG")
+"""Of a query that has none."""

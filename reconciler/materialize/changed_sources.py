@@ -1,0 +1,68 @@
+"""What changed in the relations of a view in one step, and the sources by which queries of `incremental` read it."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from reconciler.delta.added_files import added_files, changed_files
+from reconciler.engine.protocol import Source, StoredSource
+from reconciler.incremental.terms import changed_source, former_source
+from reconciler.materialize.stream_sources import Ranges
+from reconciler.project.program.model import Program
+from reconciler.query.reading import Place, sources_for
+from reconciler.registry.placements import Placement
+
+
+@dataclass(frozen=True, slots=True)
+class StepChanges:
+    """Where relations stood before the step and stand now, by key, and in which versions rows came to tables and streams."""
+
+    before: Mapping[str, Placement]
+    now: Mapping[str, Placement]
+    place_before: Place
+    place_now: Place
+    came: Ranges
+
+    def of(self, relations: Collection[str]) -> tuple[str, ...]:
+        """Those of the relations that changed."""
+        return tuple(
+            key
+            for key in relations
+            if (self.before[key].location, self.before[key].version) != (self.now[key].location, self.now[key].version)
+        )
+
+    def changed_bytes(self, key: str) -> int | None:
+        """The size of the files that a relation got, and of those that it has no more. None: that can't be told."""
+        ranges = self._ranges(key)
+        found = changed_files(_stored(self.place_now, key).location, ranges[0][0], ranges[-1][1])
+        return None if found is None else found.earlier.bytes + found.later.bytes
+
+    def added_bytes(self, key: str) -> int | None:
+        """The size of the files that a relation got, where it surely got rows and nothing else happened to it."""
+        now = _stored(self.place_now, key)
+        found = added_files(now.location, now.version, self._ranges(key))
+        return None if found is None else found.bytes
+
+    def changed_sources(self, changed: Collection[str], *, only_added: bool) -> list[Source]:
+        """What changed in relations. `only_added`: only rows came, and nothing says so of each."""
+        return [
+            replace(_stored(self.place_now, key), name=changed_source(key), ranges=self._ranges(key), changes=not only_added)
+            for key in changed
+        ]
+
+    def former_sources(self, relations: Collection[str]) -> list[Source]:
+        """Relations as they were before the step."""
+        return [replace(_stored(self.place_before, key), name=former_source(key)) for key in relations]
+
+    def current_sources(self, program: Program, relations: Collection[str]) -> tuple[Source, ...]:
+        """Relations as they are now, under their own names."""
+        return sources_for(program, relations, self.place_now)
+
+    def _ranges(self, key: str) -> tuple[tuple[int, int], ...]:
+        """Of a table or stream, without the commits that only put files together."""
+        return tuple(self.came.get(key, ())) or ((self.before[key].version, self.now[key].version),)
+
+
+def _stored(place: Place, key: str) -> StoredSource:
+    found = place(key)
+    assert isinstance(found, StoredSource), "a published relation is stored"
+    return found

@@ -1,0 +1,1 @@
+SELECT o_orderkey, current_date() AS today FROM orders

@@ -1,0 +1,1 @@
+SELECT DISTINCT o_custkey FROM orders

@@ -1,0 +1,1 @@
+SELECT o_orderkey FROM orders ORDER BY o_orderkey LIMIT 3

@@ -1,1 +1,0 @@
-SELECT o_orderkey FROM orders WHERE o_custkey = 1

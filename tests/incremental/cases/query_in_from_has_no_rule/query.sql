@@ -1,0 +1,1 @@
+SELECT k FROM (SELECT o_orderkey AS k FROM orders) AS s
