@@ -12,10 +12,14 @@ that is not sure, or where the log helps to pass over files:
   where one is missing, and its list is held against ours.
 
 What Spark remembers of lists of files it would not let go, and a list is needed once: so it is told to remember none.
+
+Sources with few rows, among them what changed in a large table, may be given by who holds them (`Few`). Spark knows their
+size then, and joins them without moving the rows of the others.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -27,6 +31,7 @@ from reconciler.delta.opening import is_local
 from reconciler.engine.protocol import Built, LogSource, StoredSource, ViewBuild
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import failed_calls
+from reconciler.engine.spark.held_rows import Held
 from reconciler.engine.spark.locations import Sessions, is_plain_file, is_plain_place, spark_location
 from reconciler.engine.spark.plain_settings import is_plain_session
 from reconciler.engine.spark.plain_views import AskedOnce, is_determined, is_plain, left_to_spark
@@ -43,15 +48,30 @@ SETTINGS: Final = {
 """Of a session that reads so. Files are looked for by the driver: a job for it would take as long as what is saved."""
 
 
-class PinnedFrames:
-    """Gives stored sources as frames, as `views.stored_frame` does; `has_any`: one of them was read by its files."""
+Few: TypeAlias = Callable[[StoredSource], Held | None]
+"""The rows of a source that has few; None of any other."""
 
-    def __init__(self) -> None:
+
+def none_held(source: StoredSource) -> Held | None:
+    """Nobody holds any."""
+    return None
+
+
+class PinnedFrames:
+    """Gives stored sources as frames, as `views.stored_frame` does; `has_any`: one of them was read by its files, or by the
+    rows that somebody holds."""
+
+    def __init__(self, few: Few = none_held) -> None:
         self.has_any = False
+        self._few = few
 
     def __call__(self, session: SparkSession, source: StoredSource | LogSource) -> DataFrame:
         if isinstance(source, LogSource):
             return log_frame(session, source, self)
+        held = self._few(source)
+        if held is not None:
+            self.has_any = True
+            return frame_of(session, held.schema, held.rows)
         frame = _by_files(session, source)
         if frame is None:
             return stored_frame(session, source)
@@ -62,8 +82,10 @@ class PinnedFrames:
 class PinnedViews:
     """Views that are computed over lists of files, and written by Spark."""
 
-    def __init__(self) -> None:
+    def __init__(self, few: Few = none_held) -> None:
         self._is_plain = AskedOnce(is_plain_session)
+        self._can_bring = AskedOnce(can_bring_rows)
+        self._few = few
 
     def build(self, sessions: Sessions, wanted: ViewBuild) -> Built | None:
         """Compute a view into its staging folder, unless that is complete. None: it is for Delta's reader."""
@@ -73,7 +95,7 @@ class PinnedViews:
         if not is_plain(wanted) or not self._is_plain(sessions()):
             return None
         session = isolated(sessions, {**wanted.settings, **SETTINGS})
-        frames = PinnedFrames()
+        frames = PinnedFrames(self._few if self._can_bring(session) else none_held)
         try:
             with left_to_spark(lambda: True):
                 register(session, wanted.sources, wanted.functions, wanted.staging, frames)

@@ -10,7 +10,8 @@ It gives nothing (None) wherever it is not surely the same that Spark does by it
   and writes them, and goes on doing so for this view while its results are large.
 
 A view over tables that are not small is computed over their files (`pinned_files`), or as ever. Where its last result had
-few rows, these are collected: to write them takes Spark longer than to compute many a query.
+few rows, or what it reads is what changed in a table, its rows are collected: to write them takes Spark longer than to
+compute many a query.
 """
 
 import re
@@ -78,7 +79,7 @@ class SmallViews:
         if was_small is False or not (is_plain(wanted) and _can_be_written(wanted)) or not self._can_bring(sessions()):
             return None
         held = self._rows_of(wanted)
-        if held is None and not was_small:
+        if held is None and not was_small and not (was_small is None and _reads_changes(wanted)):
             return None
         return self._computed(sessions, wanted, held)
 
@@ -88,7 +89,7 @@ class SmallViews:
 
     def _computed(self, sessions: Sessions, wanted: ViewBuild, held: _Rows | None) -> Built | None:
         session = isolated(sessions, {**wanted.settings, **(SETTINGS if held is None else _settings(wanted, held))})
-        pinned = PinnedFrames()
+        pinned = PinnedFrames(self.held_of)
         frames = pinned if held is None else _frames(held)
         about = Declared("view", wanted.view)
         try:
@@ -116,7 +117,7 @@ class SmallViews:
         found: dict[StoredSource | LogSource, Held] = {}
         for source in wanted.sources:
             if isinstance(source, StoredSource):
-                held = self._held_of(source)
+                held = self.held_of(source)
                 if held is None:
                     return None
                 found[source] = held
@@ -129,7 +130,8 @@ class SmallViews:
                 found[source] = held
         return found
 
-    def _held_of(self, source: StoredSource) -> Held | None:
+    def held_of(self, source: StoredSource) -> Held | None:
+        """The rows of a stored source, where it is small and plain, or what is read of it is."""
         if source.ranges is None:
             return self._held.of(source.location, source.version)
         if source.changes:
@@ -140,6 +142,11 @@ class SmallViews:
         self._is_small[_view(wanted)] = is_small
         while len(self._is_small) > _VIEWS:
             self._is_small.popitem(last=False)
+
+
+def _reads_changes(wanted: ViewBuild) -> bool:
+    """Whether a query reads what came or changed: then its result is mostly small, whatever the tables are."""
+    return any(isinstance(source, StoredSource) and source.ranges is not None for source in wanted.sources)
 
 
 def _view(wanted: ViewBuild) -> str:
