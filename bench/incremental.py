@@ -184,6 +184,8 @@ def _write_history(data: Path) -> dict[str, pa.Table]:
     found = {}
     for table, columns in _TABLES.items():
         rows = pq.read_table(data / f"{table}.parquet", columns=[*columns])
+        fields = [(one.name, pa.string() if one.type == pa.string_view() else one.type) for one in rows.schema]
+        rows = rows.cast(pa.schema(fields))
         (data / table).mkdir()
         pq.write_table(rows, data / table / "0.parquet")
         found[table] = rows

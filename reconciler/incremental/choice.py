@@ -1,10 +1,11 @@
 """Which way a step takes with a view, by sizes that are known before anything is read: bytes of files, as the log has them.
 
 - Small relations are held in memory: a query over them is computed in one job, and nothing is cheaper than that.
-- Where what changed is known, a step that follows it reads the changed files, the other relations of a join once for each
-  relation that changed, and what is kept, which it writes anew. To compute all anew reads every relation once.
-- Where relations changed for whose changes there is no rule, or what is kept is not that of the step before, it is computed
-  anew with the view; unless it is as large as what it is computed from, which pays for nobody.
+- A step that follows what changed reads the changed files, the other relations of a join once for each that changed, and
+  what is kept, which it writes anew. The query reads every relation once. Where the first is not clearly less, the view is
+  computed from its query; so it is where a relation changed for whose changes there is no rule.
+- Where following pays and what is kept is not that of the step before, it is computed anew with the view, so that the next
+  step finds it.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -19,9 +20,9 @@ FEW_ROWS: Final = 20_000
 _KEPT_TWICE: Final = 2
 """What is kept is read and written."""
 
-_JOINED: Final = 0.5
-"""To read a relation for a join with few rows costs that much of what it costs to group it: most rows go at once. Measured
-by bench/incremental.py."""
+_WORTH_IT: Final = 0.75
+"""Of what the query reads. To read a relation for a join with few rows costs about what it costs in the query
+(bench/incremental.py), and what is kept is one job more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Size:
 class Sizes:
     """What is known before a step: of all relations that the view reads, and the bytes of what changed in some of them
     (None: not known), by key. `kept`: the bytes that are kept by the same definition. `is_current`: what is kept is that of
-    the step before, or nothing has to be, and rows only came."""
+    the step before; where nothing is kept, rows only came."""
 
     relations: Mapping[str, Size]
     changed: Mapping[str, int | None]
@@ -59,20 +60,24 @@ def can_follow(method: KeptAggregate | AddedRows, sizes: Sizes) -> bool:
 
 def cheapest(method: KeptAggregate | AddedRows, sizes: Sizes) -> Way:
     """The way that costs least."""
-    if all(size.is_small for size in sizes.relations.values()):
+    if all(size.is_small for size in sizes.relations.values()) or not _pays(method, sizes):
         return Way.RECOMPUTED
-    froms, fixed = _froms(method), method.fixed
-    whole = _bytes(sizes, [*(relation for uses in froms for relation in uses), *fixed])
-    kept = sizes.kept or 0
-    if isinstance(method, KeptAggregate) and whole is not None and _KEPT_TWICE * kept > whole:
-        return Way.RECOMPUTED
-    other, following = (Way.RECOMPUTED, Way.ADDED) if isinstance(method, AddedRows) else (Way.ANEW, Way.CHANGES)
-    if not can_follow(method, sizes):
-        return other
+    if isinstance(method, AddedRows):
+        return Way.ADDED if can_follow(method, sizes) else Way.RECOMPUTED
+    return Way.CHANGES if can_follow(method, sizes) else Way.ANEW
+
+
+def _pays(method: KeptAggregate | AddedRows, sizes: Sizes) -> bool:
+    """Whether to follow such a change as that of this step costs less than the query."""
+    if not method.fixed.isdisjoint(sizes.changed):
+        return False
+    froms = _froms(method)
     by_changes = [_by_changes(uses, sizes) for uses in froms]
     known = [one for one in by_changes if one is not None]
-    is_cheaper = whole is None or sum(known) + _KEPT_TWICE * kept < whole
-    return following if len(known) == len(by_changes) and is_cheaper else other
+    whole = _bytes(sizes, [*(relation for uses in froms for relation in uses), *method.fixed])
+    if len(known) < len(by_changes) or whole is None:
+        return False
+    return sum(known) + _KEPT_TWICE * (sizes.kept or 0) < _WORTH_IT * whole
 
 
 def _froms(method: KeptAggregate | AddedRows) -> list[list[str]]:
@@ -81,15 +86,15 @@ def _froms(method: KeptAggregate | AddedRows) -> list[list[str]]:
     return [[use.relation for use in block.relations] for block in blocks]
 
 
-def _by_changes(uses: list[str], sizes: Sizes) -> float | None:
+def _by_changes(uses: list[str], sizes: Sizes) -> int | None:
     """What the terms of a FROM read; None where that is not known."""
-    found = 0.0
+    found = 0
     for place, relation in enumerate(uses):
         if relation in sizes.changed:
             own, others = sizes.changed[relation], _bytes(sizes, [*uses[:place], *uses[place + 1 :]])
             if own is None or others is None:
                 return None
-            found += own + _JOINED * others
+            found += own + others
     return found
 
 

@@ -148,7 +148,7 @@ class _Kept:
     def way(self) -> Way:
         known, changes = self.known, self.around.changes
         is_current = known is not None and known.form == self.form(changes.before) and self._is_there(known)
-        changed = {key: changes.changed_bytes(key) for key in changes.of(self.method.relations)} if is_current else {}
+        changed = {key: changes.changed_bytes(key) for key in changes.of(self.method.relations)}
         kept = known.bytes if known is not None and self.is_same_definition else None
         return self.around.choose(self.method, Sizes(_sizes(self.view, changes), changed, kept, is_current))
 

@@ -1,0 +1,48 @@
+"""Which way a step takes, by sizes."""
+
+from dataclasses import replace
+
+import pytest
+
+from reconciler.incremental.choice import FEW_ROWS, Size, Sizes, can_follow, cheapest
+from reconciler.incremental.model import Way
+from tests.incremental.queries import added_of, kept_of
+
+GROUPS = kept_of("SELECT t.g, COUNT(*) AS n FROM t JOIN u ON t.k = u.k GROUP BY t.g")
+OUTER = kept_of("SELECT t.g, COUNT(*) AS n FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.g")
+ROWS = added_of("SELECT t.g, u.g AS h FROM t JOIN u ON t.k = u.k")
+LARGE, SMALL = Size(1_000_000, 50_000_000), Size(1_000, 50_000)
+FACTS = Sizes({"t": LARGE, "u": SMALL}, {"t": 10_000}, kept=10_000, is_current=True)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "way"),
+    [
+        (FACTS, Way.CHANGES),
+        (replace(FACTS, is_current=False), Way.ANEW),
+        (replace(FACTS, is_current=False, kept=None), Way.ANEW),
+        (replace(FACTS, changed={"t": 40_000_000}), Way.RECOMPUTED),
+        (replace(FACTS, changed={"t": None}), Way.RECOMPUTED),
+        (replace(FACTS, kept=30_000_000), Way.RECOMPUTED),
+        (replace(FACTS, changed={"u": 100}), Way.RECOMPUTED),
+        (replace(FACTS, relations={"t": Size(FEW_ROWS, 500_000), "u": SMALL}), Way.RECOMPUTED),
+        (replace(FACTS, relations={"t": Size(None, 50_000_000), "u": SMALL}), Way.CHANGES),
+        (replace(FACTS, relations={"t": Size(None, None), "u": SMALL}), Way.RECOMPUTED),
+    ],
+)
+def test_groups_that_are_kept(sizes: Sizes, way: Way) -> None:
+    assert cheapest(GROUPS, sizes) is way
+
+
+def test_a_relation_that_has_no_rule_and_changed_leaves_the_query() -> None:
+    assert cheapest(OUTER, FACTS) is Way.CHANGES
+    both = replace(FACTS, changed={"t": 10_000, "u": 100})
+    assert cheapest(OUTER, both) is Way.RECOMPUTED
+    assert not can_follow(OUTER, both)
+
+
+def test_rows_that_are_added() -> None:
+    came = replace(FACTS, kept=None)
+    assert cheapest(ROWS, came) is Way.ADDED
+    assert cheapest(ROWS, replace(came, is_current=False, changed={"t": None})) is Way.RECOMPUTED
+    assert cheapest(ROWS, replace(came, changed={"u": 100})) is Way.RECOMPUTED, "the large side is read whole"
