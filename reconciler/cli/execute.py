@@ -21,6 +21,8 @@ def command(pipeline: str, sql: str, repo: str, environment: str | None, form: s
     if form == "json":
         show_json({"step": result.step, "rows": dict(result.rows), "views": list(result.views)})
     else:
+        from reconciler.run.step_words import describe_views
+
         rows = ", ".join(f"{name}: {count} row(s)" for name, count in sorted(result.rows.items()))
-        say(f"{rows}; brought up to date: {', '.join(result.views) or 'no views'}")
+        say(f"{rows}; brought up to date: {describe_views(result)}")
     return 0

@@ -21,8 +21,12 @@ def describe_step_result(pipeline: str, result: StepResult) -> str:
     ]
     uneven = {name: describe_uneven_keys(seen) for name, seen in sorted(result.keys.items())}
     done += [f"keys of {name}: {told}" for name, told in uneven.items() if told is not None]
-    relations = ", ".join(_way(name, result.ways.get(name, "")) for name in result.views) or "no views"
-    return f"{pipeline} step {result.step}: {', '.join(done)}; brought up to date: {relations}"
+    return f"{pipeline} step {result.step}: {', '.join(done)}; brought up to date: {describe_views(result)}"
+
+
+def describe_views(result: StepResult) -> str:
+    """The views that a step brought up to date, with the ways that are not the usual one."""
+    return ", ".join(_way(name, result.ways.get(name, "")) for name in result.views) or "no views"
 
 
 def _way(name: str, way: str) -> str:

@@ -239,7 +239,7 @@ class _Reading:
             raise _Refused(NotKept("an aggregate behind its select list may mean an item", "qualify the columns in it"))
         parts = [one for one in call.iter_expressions() if not isinstance(one, exp.Star)]
         parts += [condition] if condition is not None else []
-        values = [self.walk.again(one, self.groups.scope, self.groups.named) for one in parts]
+        values = [self.walk.value_over_rows(one, self.groups.scope, self.groups.named) for one in parts]
         if not all(value.repeatable for value in values):
             raise _Refused(NotKept(f"what {name.upper()} takes may have another value each time"))
         written = self.query[span.start :].partition("(")[0].strip()

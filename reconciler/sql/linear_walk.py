@@ -14,7 +14,7 @@ from reconciler.sql.block_model import BlockText, NotKept, RelationUse, Span
 from reconciler.sql.blocks import Analyser
 from reconciler.sql.places import own_offset
 from reconciler.sql.references import relation_key
-from reconciler.sql.scopes import Scope
+from reconciler.sql.scopes import Scope, Value
 from reconciler.sql.values import Named
 
 _JOINS: Final = frozenset({"", "INNER", "CROSS", "OUTER", "SEMI", "ANTI"})
@@ -22,6 +22,13 @@ _JOINS: Final = frozenset({"", "INNER", "CROSS", "OUTER", "SEMI", "ANTI"})
 
 class LinearWalk(Analyser):
     """A walk that judges what decides the rows of blocks."""
+
+    def value_over_rows(self, node: exp.Expr, scope: Scope, named: Named) -> Value:
+        """What a value is made of whose names mean columns, and no items of the select list."""
+        scope.is_relaxed, was_relaxed = False, scope.is_relaxed
+        found = self.again(node, scope, named)
+        scope.is_relaxed = was_relaxed
+        return found
 
     def decided(self, node: exp.Select, others: Sequence[exp.Expr], scope: Scope, named: Named) -> frozenset[str] | NotKept:
         """Whether what decides the rows of a block, and these expressions of it, are surely the same when they are computed
@@ -31,7 +38,7 @@ class LinearWalk(Analyser):
         deciding += [where.this] if where is not None else []
         fixed: set[str] = set()
         for one in (*deciding, *others):
-            if not self.again(one, scope, named).repeatable:
+            if not self.value_over_rows(one, scope, named).repeatable:
                 return NotKept(
                     f"{self._calls(one)} may give another value each time", "put it into a view that reads this one"
                 )

@@ -1,0 +1,67 @@
+"""Views over a large table that follow what changes, by the command line on real Spark and Delta: what they hold is what
+their queries give, which way each took is told, and nothing of it is a change of the pipeline."""
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.base.names import fold
+from reconciler.engine.protocol import Engine
+from tests.acceptance.command_line import CommandLine
+from tests.acceptance.shop import stored_rows, write_shop
+
+pytestmark = [pytest.mark.spark, pytest.mark.both_ways]
+
+QUERIES = {
+    "largest": "SELECT customer, MAX(price) AS price FROM orders GROUP BY customer",
+    "revenue": (
+        "SELECT customer, COUNT(*) AS orders, SUM(price) AS revenue, AVG(price) AS mean, AVG(id) AS id FROM orders "
+        "GROUP BY customer HAVING COUNT(*) > 1"
+    ),
+    "whole": "SELECT SUM(price * (1 - price / 1000)) AS less, COUNT(price) AS prices FROM orders WHERE id % 2 = 0",
+}
+PROGRAM = "CREATE TABLE orders (id BIGINT, customer STRING, price DECIMAL(10,2));\n" + "".join(
+    f"CREATE MATERIALIZED VIEW {name} AS {query};\n" for name, query in QUERIES.items()
+)
+MANY = "SELECT id, CONCAT('c', id % 7), CAST(id % 1000 AS DECIMAL(10,2)) / 8 FROM range(30000)"
+
+
+@pytest.fixture
+def said(tmp_path: Path, spark_engine: Engine, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    """The pipeline, with many rows in its table."""
+    write_shop(tmp_path, PROGRAM)
+    command = CommandLine(tmp_path, capsys, spark_engine)
+    command("apply", "shop")
+    told = command("execute", "shop", f"INSERT INTO orders {MANY}")
+    assert told == "orders: 30000 row(s); brought up to date: largest, revenue, whole\n"
+    return command
+
+
+def require_right(said: CommandLine) -> None:
+    """Each view holds what its query gives, to the last digit."""
+    for name, query in QUERIES.items():
+        wanted = said("query", "shop", query, "--format", "json")
+        found = said("query", "shop", f"SELECT * FROM {name}", "--format", "json")
+        assert sorted(found.splitlines()) == sorted(wanted.splitlines()), fold(name)
+
+
+def test_views_over_a_large_table_follow_what_changes(said: CommandLine) -> None:
+    told = said("execute", "shop", "INSERT INTO orders VALUES (1, 'c1', 0.05), (2, NULL, NULL), (4, 'new', 7.77)")
+    anew = "what is kept computed anew"
+    assert told == f"orders: 3 row(s); brought up to date: largest, revenue ({anew}), whole ({anew})\n"
+    require_right(said)
+    told = said("execute", "shop", "INSERT INTO orders VALUES (6, 'new', 0.01), (8, NULL, -3.10), (9, 'c1', NULL)")
+    ways = "largest, revenue (by what changed), whole (by what changed)"
+    assert told == f"orders: 3 row(s); brought up to date: {ways}\n"
+    require_right(said)
+    told = said("execute", "shop", "DELETE FROM orders WHERE customer = 'new'")
+    assert told == f"orders: 2 row(s); brought up to date: {ways}\n"
+    require_right(said)
+    rows = stored_rows(said.root, "revenue")
+    assert rows is not None
+    assert "new" not in {row[0] for row in rows}, "a group of which no row is left is gone"
+    explained = said("explain", "shop", "revenue")
+    assert "by what changes in orders: counts and sums by customer are kept" in explained
+    assert "it remembers 8 rows" in explained
+    assert "by its query, computed again: MAX has no rule" in said("explain", "shop", "largest")
+    assert "no changes" in said("plan", "shop")
