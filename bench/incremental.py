@@ -33,8 +33,8 @@ from reconciler.engine.protocol import Engine
 from reconciler.engine.spark.engine import spark_engine
 from reconciler.environment.session import Session
 from reconciler.environment.target import open_target
-from reconciler.incremental.choice import Choose, Sizes, cheapest
-from reconciler.incremental.model import KeptAggregate, Way
+from reconciler.incremental.choice import Choice, Sizes
+from reconciler.incremental.model import AddedRows, KeptAggregate, Way
 from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from reconciler.service.project import Project
@@ -113,7 +113,7 @@ class _Cpu:
                 self.views.append(cpu_seconds() - self._began)
 
 
-def recomputed(kept: KeptAggregate, sizes: Sizes) -> Way:
+def recomputed(method: KeptAggregate | AddedRows, sizes: Sizes) -> Way:
     """From its query, whatever it costs."""
     return Way.RECOMPUTED
 
@@ -143,18 +143,18 @@ def _measured(root: Path, engine: Engine, scale: float, steps: int, change: floa
     command = [str(Path(sys.executable).parent / "tpchgen-cli"), "parquet", "-s", str(scale), f"--output-dir={data}"]
     subprocess.run([*command, f"--tables={','.join(_TABLES)}"], check=True, stdout=subprocess.DEVNULL)
     history = _write_history(data)
-    ways: dict[str, Choose] = {"from queries": recomputed, "by changes": cheapest}
+    ways = {"from queries": Choice(way=recomputed), "by changes": Choice()}
     for name in ways:
         _write_pipeline(root / name, data)
         Project.open(root / name, engine=engine).pipeline("tpch").apply()
         _run(root / name, engine, ways[name], _Cpu())
     taken: dict[str, list[list[float]]] = {name: [] for name in ways}
     for number, files in zip(range(steps + 2), _changes(history, change), strict=False):
-        for name, choose in ways.items():
+        for name, choice in ways.items():
             for table, text in files.items():
                 (root / name / f"live/{table}/{number:03}.json").write_text(text)
             cpu = _Cpu()
-            _run(root / name, engine, choose, cpu)
+            _run(root / name, engine, choice, cpu)
             if len(cpu.views) != len(VIEWS):
                 raise click.ClickException(f"the last step computed {len(cpu.views)} views, not {len(VIEWS)}")
             if number >= 2:
@@ -174,8 +174,8 @@ def _rows(root: Path, engine: Engine) -> dict[str, list[str]]:
     return {view: sorted(map(repr, pipeline.query(f"SELECT * FROM {view}"))) for view in sorted(VIEWS)}
 
 
-def _run(root: Path, engine: Engine, choose: Choose, cpu: _Cpu) -> None:
-    session = Session(engine, boundary=cpu.reached, choose=choose)
+def _run(root: Path, engine: Engine, choice: Choice, cpu: _Cpu) -> None:
+    session = Session(engine, boundary=cpu.reached, choice=choice)
     run_pipeline(open_target(root, None), "tpch", session, Pace(once=True))
 
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.engine.protocol import Check, Engine, unchecked
 from reconciler.environment.progress import Progress
-from reconciler.incremental.choice import Choose, cheapest
+from reconciler.incremental.choice import CHEAPEST, Choice
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
     """See the module. `tell` takes lines for people, `report` the progress of an apply's steps. `clock` gives seconds, of
     which only differences count. `check` raises when this process has lost the pipeline: it is asked before each effect, and
-    does nothing where no lease is held. `choose` says which way a step takes with a view that may follow what changed."""
+    does nothing where no lease is held. `choice` says which way a step takes with a view that may follow what changed."""
 
     engine: Engine
     tell: Callable[[str], None] = lambda message: None
@@ -22,4 +22,4 @@ class Session:
     report: Callable[[Progress], None] = lambda progress: None
     clock: Callable[[], float] = time.monotonic
     check: Check = unchecked
-    choose: Choose = cheapest
+    choice: Choice = CHEAPEST

@@ -8,7 +8,7 @@
   step finds it.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -32,19 +32,16 @@ class Size:
     rows: int | None
     bytes: int | None
 
-    @property
-    def is_small(self) -> bool:
-        return self.rows is not None and self.rows <= FEW_ROWS
-
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What is known before a step: of all relations that the view reads, and the bytes of what changed in some of them
-    (None: not known), by key. `kept`: the bytes that are kept by the same definition. `is_current`: what is kept is that of
-    the step before; where nothing is kept, rows only came."""
+    """What is known before a step, by key: of all relations that the view reads, and which of them changed. `changed_bytes`
+    looks how much of one did; None: that can't be told, or, where the view has a method for rows that come, others went.
+    `kept`: the bytes that are kept by the same definition. `is_current`: what has to be kept is that of the step before."""
 
     relations: Mapping[str, Size]
-    changed: Mapping[str, int | None]
+    changed: frozenset[str]
+    changed_bytes: Callable[[str], int | None]
     kept: int | None
     is_current: bool
 
@@ -55,16 +52,35 @@ Choose: TypeAlias = Callable[[KeptAggregate | AddedRows, Sizes], Way]
 
 def can_follow(method: KeptAggregate | AddedRows, sizes: Sizes) -> bool:
     """Whether a view can follow what changed, from what there is."""
-    return sizes.is_current and method.fixed.isdisjoint(sizes.changed)
+    if not sizes.is_current or not method.fixed.isdisjoint(sizes.changed):
+        return False
+    return isinstance(method, KeptAggregate) or all(sizes.changed_bytes(key) is not None for key in sizes.changed)
 
 
 def cheapest(method: KeptAggregate | AddedRows, sizes: Sizes) -> Way:
     """The way that costs least."""
-    if all(size.is_small for size in sizes.relations.values()) or not _pays(method, sizes):
+    if not _pays(method, sizes):
         return Way.RECOMPUTED
     if isinstance(method, AddedRows):
         return Way.ADDED if can_follow(method, sizes) else Way.RECOMPUTED
     return Way.CHANGES if can_follow(method, sizes) else Way.ANEW
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Views over relations of at most `few_rows` rows are computed from their queries, without a look at these. Of the
+    others `way` says which way to take."""
+
+    few_rows: int = FEW_ROWS
+    way: Choose = cheapest
+
+    def are_small(self, relations: Iterable[Size]) -> bool:
+        """Whether all of these are."""
+        return all(size.rows is not None and size.rows <= self.few_rows for size in relations)
+
+
+CHEAPEST: Final = Choice()
+"""What is chosen where nobody says otherwise."""
 
 
 def _pays(method: KeptAggregate | AddedRows, sizes: Sizes) -> bool:
@@ -91,7 +107,7 @@ def _by_changes(uses: list[str], sizes: Sizes) -> int | None:
     found = 0
     for place, relation in enumerate(uses):
         if relation in sizes.changed:
-            own, others = sizes.changed[relation], _bytes(sizes, [*uses[:place], *uses[place + 1 :]])
+            own, others = sizes.changed_bytes(relation), _bytes(sizes, [*uses[:place], *uses[place + 1 :]])
             if own is None or others is None:
                 return None
             found += own + others

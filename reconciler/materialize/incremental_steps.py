@@ -17,6 +17,7 @@ wrong by this, at worst computed twice.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final, assert_never
 
 from reconciler.base.digest import digest_json
@@ -26,7 +27,7 @@ from reconciler.delta.opening import join_location
 from reconciler.delta.tables import table_version, typed_columns
 from reconciler.engine.protocol import CHANGE_COLUMN, Built, Engine, Source, StoredSource, ViewBuild
 from reconciler.incremental import added_rows, kept_aggregate
-from reconciler.incremental.choice import Choose, Size, Sizes
+from reconciler.incremental.choice import Choice, Size, Sizes
 from reconciler.incremental.derive import maintenance
 from reconciler.incremental.model import AddedRows, KeptAggregate, Maintenance, Recompute, Way
 from reconciler.materialize.changed_sources import StepChanges
@@ -40,12 +41,12 @@ _ENDED: Final = frozenset({"X701", "X707"})
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What a step of a view has around it: the folder of the view, what changed below it, who says which way to take. `kept`
-    is told when what is kept was written, `check` raises where this process lost the pipeline."""
+    """What a step of a view has around it: the folder of the view, what changed below it, what says which way to take.
+    `kept` is told when what is kept was written, `check` raises where this process lost the pipeline."""
 
     location: str
     changes: StepChanges
-    choose: Choose
+    choice: Choice
     kept: Callable[[], None]
     check: Callable[[], None]
 
@@ -63,6 +64,8 @@ class Brought:
 
 def bring_up_to_date(engine: Engine, program: Program, view: View, around: Around, build: ViewBuild, step: int) -> Brought:
     """Compute a view into the staging folder of `build`, which says how it is computed from its query."""
+    if around.choice.are_small(_sizes(view, around.changes).values()):
+        return Brought(engine.build_view(build), None, Way.RECOMPUTED)
     method = _method(program, view, around)
     match method:
         case Recompute():
@@ -76,8 +79,8 @@ def bring_up_to_date(engine: Engine, program: Program, view: View, around: Aroun
 
 
 def _method(program: Program, view: View, around: Around) -> Maintenance:
-    placements = around.changes.now.items()
-    return maintenance(program, view, {key: {one.name: one.type for one in place.columns} for key, place in placements})
+    keys = [key for read in view.reads if (key := fold(read.relation)) in around.changes.now]
+    return maintenance(program, view, {key: {c.name: c.type for c in around.changes.now[key].columns} for key in keys})
 
 
 def _by_what_is_kept(work: "_Kept", build: ViewBuild, step: int) -> Brought:
@@ -112,9 +115,10 @@ def _by_added_rows(work: "_Added", build: ViewBuild, step: int) -> Brought:
 
 
 def _sizes(view: View, changes: StepChanges) -> dict[str, Size]:
-    """Of all relations that a view reads."""
+    """Of all relations that a view reads. Nothing is known of one that is computed in place."""
     keys = sorted({fold(read.relation) for read in view.reads})
-    return {key: Size(changes.now[key].rows, changes.now[key].bytes) for key in keys}
+    placements = {key: changes.now.get(key) for key in keys}
+    return {key: Size(place.rows, place.bytes) if place else Size(None, None) for key, place in placements.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +152,10 @@ class _Kept:
     def way(self) -> Way:
         known, changes = self.known, self.around.changes
         is_current = known is not None and known.form == self.form(changes.before) and self._is_there(known)
-        changed = {key: changes.changed_bytes(key) for key in changes.of(self.method.relations)}
+        changed = frozenset(changes.of(self.method.relations))
         kept = known.bytes if known is not None and self.is_same_definition else None
-        return self.around.choose(self.method, Sizes(_sizes(self.view, changes), changed, kept, is_current))
+        sizes = Sizes(_sizes(self.view, changes), changed, cache(changes.changed_bytes), kept, is_current)
+        return self.around.choice.way(self.method, sizes)
 
     def keep(self, way: Way, step: int) -> StreamState:
         """Write what is kept after the step."""
@@ -213,10 +218,11 @@ class _Added:
 
     def way(self) -> Way:
         changes = self.around.changes
-        changed = {key: changes.added_bytes(key) for key in changes.of(self.method.relations)}
+        changed = frozenset(changes.of(self.method.relations))
+        # Heads of early versions had no columns.
         has_columns = bool(self._columns())
-        is_current = has_columns and all(size is not None for size in changed.values())
-        return self.around.choose(self.method, Sizes(_sizes(self.view, changes), changed, None, is_current))
+        sizes = Sizes(_sizes(self.view, changes), changed, cache(changes.added_bytes), None, has_columns)
+        return self.around.choice.way(self.method, sizes)
 
     def added(self, build: ViewBuild, folder: str) -> ViewBuild:
         """The rows that come to the view."""

@@ -104,7 +104,7 @@ class StepEffects:
         self._boundary = session.boundary
         self._check = session.check
         self._clock = session.clock
-        self._choose = session.choose
+        self._choice = session.choice
         self._doing = doing
         self._said = {"pipeline": head.pipeline, "step": head.intent.step, "epoch": head.epoch}
         self._before = dict(head.published.relations)
@@ -328,7 +328,7 @@ class StepEffects:
         foreign = foreign_placements(self.foreign)
         before, now = {**self._before, **foreign}, {**self.placements, **foreign}
         changes = StepChanges(before, now, self._place(self._before), self._place(self.placements), self._added)
-        return Around(location, changes, self._choose, lambda: self._boundary(f"kept:{EFFECTED}"), self._check)
+        return Around(location, changes, self._choice, lambda: self._boundary(f"kept:{EFFECTED}"), self._check)
 
     def _go_on(self, key: str) -> None:
         """A stream goes on: it gives rows beside those that it gave before."""

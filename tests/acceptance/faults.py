@@ -17,7 +17,7 @@ from reconciler.base.errors import EngineError, RegistryError
 from reconciler.engine.protocol import Engine
 from reconciler.environment.session import Session
 from reconciler.environment.target import open_target
-from reconciler.incremental.choice import Choose, cheapest
+from reconciler.incremental.choice import CHEAPEST, Choice
 from reconciler.registry.model import Controls
 from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
@@ -110,10 +110,10 @@ class Faulty:
         return replace_document if name == "replace_document" else call
 
 
-def run_with(root: Path, pipeline: str, engine: Engine, faults: Faults, choose: Choose = cheapest) -> None:
+def run_with(root: Path, pipeline: str, engine: Engine, faults: Faults, choice: Choice = CHEAPEST) -> None:
     """`run --once` where something may go wrong. Raises what it raises, or Crash."""
     target = open_target(root, None)
     registry: Any = Faulty(target.registry, WRITES, faults, lambda: RegistryError("G603", "the answer was lost"))
     faulty: Any = Faulty(engine, EFFECTS, faults, lambda: EngineError("X700", "the answer was lost"))
     target = replace(target, registry=registry)
-    run_pipeline(target, pipeline, Session(faulty, boundary=faults.boundary, choose=choose), Pace(once=True))
+    run_pipeline(target, pipeline, Session(faulty, boundary=faults.boundary, choice=choice), Pace(once=True))

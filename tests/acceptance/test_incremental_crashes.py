@@ -23,13 +23,13 @@ from tests.acceptance.faults import Fault, Faults, Style, run_with
 from tests.acceptance.test_run_crashes import all_faults, one_of_each, plain_name, some_faults
 from tests.incremental.till import (
     BATCHES,
+    FOLLOWING,
     PIPELINE,
     QUERIES,
     TABLES,
     apply,
     by_size,
     engine,
-    follow_if_possible,
     placement,
     put,
     require_right,
@@ -70,7 +70,7 @@ def left(root: Path) -> tuple[dict[str, Counter[Any]], dict[str, StreamState | N
 
 def run(root: Path, fault: Fault | None = None) -> Faults:
     faults = Faults(fault)
-    run_with(root, PIPELINE, by_size(engine()), faults, follow_if_possible)
+    run_with(root, PIPELINE, by_size(engine()), faults, FOLLOWING)
     return faults
 
 
@@ -104,7 +104,7 @@ def crashes_and_ends_the_same(fault: Fault, till: Path, undisturbed: Ended, tmp_
     fails: tuple[type[BaseException], ...] = (Crash,) if fault.style is not Style.LOST else (EngineError, RegistryError)
     faults = Faults(fault)
     try:
-        run_with(root, PIPELINE, by_size(engine()), faults, follow_if_possible)
+        run_with(root, PIPELINE, by_size(engine()), faults, FOLLOWING)
     except fails:
         assert faults.has_struck
     assert faults.has_struck

@@ -1,10 +1,11 @@
 """Which way a step takes, by sizes."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from reconciler.incremental.choice import FEW_ROWS, Size, Sizes, can_follow, cheapest
+from reconciler.incremental.choice import FEW_ROWS, Choice, Size, Sizes, can_follow, cheapest
 from reconciler.incremental.model import Way
 from tests.incremental.queries import added_of, kept_of
 
@@ -12,7 +13,14 @@ GROUPS = kept_of("SELECT t.g, COUNT(*) AS n FROM t JOIN u ON t.k = u.k GROUP BY 
 OUTER = kept_of("SELECT t.g, COUNT(*) AS n FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.g")
 ROWS = added_of("SELECT t.g, u.g AS h FROM t JOIN u ON t.k = u.k")
 LARGE, SMALL = Size(1_000_000, 50_000_000), Size(1_000, 50_000)
-FACTS = Sizes({"t": LARGE, "u": SMALL}, {"t": 10_000}, kept=10_000, is_current=True)
+
+
+def changed(**sizes: int | None) -> dict[str, Any]:
+    """What changed, and how much of it."""
+    return {"changed": frozenset(sizes), "changed_bytes": sizes.__getitem__}
+
+
+FACTS = Sizes({"t": LARGE, "u": SMALL}, **changed(t=10_000), kept=10_000, is_current=True)
 
 
 @pytest.mark.parametrize(
@@ -21,11 +29,10 @@ FACTS = Sizes({"t": LARGE, "u": SMALL}, {"t": 10_000}, kept=10_000, is_current=T
         (FACTS, Way.CHANGES),
         (replace(FACTS, is_current=False), Way.ANEW),
         (replace(FACTS, is_current=False, kept=None), Way.ANEW),
-        (replace(FACTS, changed={"t": 40_000_000}), Way.RECOMPUTED),
-        (replace(FACTS, changed={"t": None}), Way.RECOMPUTED),
+        (replace(FACTS, **changed(t=40_000_000)), Way.RECOMPUTED),
+        (replace(FACTS, **changed(t=None)), Way.RECOMPUTED),
         (replace(FACTS, kept=30_000_000), Way.RECOMPUTED),
-        (replace(FACTS, changed={"u": 100}), Way.RECOMPUTED),
-        (replace(FACTS, relations={"t": Size(FEW_ROWS, 500_000), "u": SMALL}), Way.RECOMPUTED),
+        (replace(FACTS, **changed(u=100)), Way.RECOMPUTED),
         (replace(FACTS, relations={"t": Size(None, 50_000_000), "u": SMALL}), Way.CHANGES),
         (replace(FACTS, relations={"t": Size(None, None), "u": SMALL}), Way.RECOMPUTED),
     ],
@@ -36,7 +43,7 @@ def test_groups_that_are_kept(sizes: Sizes, way: Way) -> None:
 
 def test_a_relation_that_has_no_rule_and_changed_leaves_the_query() -> None:
     assert cheapest(OUTER, FACTS) is Way.CHANGES
-    both = replace(FACTS, changed={"t": 10_000, "u": 100})
+    both = replace(FACTS, **changed(t=10_000, u=100))
     assert cheapest(OUTER, both) is Way.RECOMPUTED
     assert not can_follow(OUTER, both)
 
@@ -44,5 +51,12 @@ def test_a_relation_that_has_no_rule_and_changed_leaves_the_query() -> None:
 def test_rows_that_are_added() -> None:
     came = replace(FACTS, kept=None)
     assert cheapest(ROWS, came) is Way.ADDED
-    assert cheapest(ROWS, replace(came, is_current=False, changed={"t": None})) is Way.RECOMPUTED
-    assert cheapest(ROWS, replace(came, changed={"u": 100})) is Way.RECOMPUTED, "the large side is read whole"
+    assert cheapest(ROWS, replace(came, is_current=False, **changed(t=None))) is Way.RECOMPUTED
+    assert cheapest(ROWS, replace(came, **changed(u=100))) is Way.RECOMPUTED, "the large side is read whole"
+
+
+def test_small_relations_are_known_by_their_rows() -> None:
+    choice = Choice()
+    assert choice.are_small([Size(FEW_ROWS, None), SMALL])
+    assert not choice.are_small([Size(FEW_ROWS + 1, 10), SMALL])
+    assert not choice.are_small([Size(None, 10)]), "nobody knows"

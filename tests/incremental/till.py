@@ -11,7 +11,7 @@ from reconciler.engine.by_size import EngineBySize
 from reconciler.engine.protocol import Engine
 from reconciler.environment.session import Session
 from reconciler.environment.target import open_target
-from reconciler.incremental.choice import Choose, Sizes, can_follow
+from reconciler.incremental.choice import Choice, Sizes, can_follow
 from reconciler.incremental.model import AddedRows, KeptAggregate, Way
 from reconciler.registry.model import Head
 from reconciler.registry.placements import Placement
@@ -131,9 +131,12 @@ def follow_if_possible(method: KeptAggregate | AddedRows, sizes: Sizes) -> Way:
     return Way.CHANGES if can_follow(method, sizes) else Way.ANEW
 
 
-def run(root: Path, of: ComputingEngine | None = None, choose: Choose = follow_if_possible) -> None:
+FOLLOWING = Choice(-1, follow_if_possible)
+
+
+def run(root: Path, of: ComputingEngine | None = None, choice: Choice = FOLLOWING) -> None:
     """Steps until all input is read."""
-    run_pipeline(open_target(root, None), PIPELINE, Session(by_size(of or engine()), choose=choose), Pace(once=True))
+    run_pipeline(open_target(root, None), PIPELINE, Session(by_size(of or engine()), choice=choice), Pace(once=True))
 
 
 def apply(root: Path) -> None:

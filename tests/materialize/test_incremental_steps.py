@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.incremental.choice import cheapest
+from reconciler.incremental.choice import CHEAPEST
 from reconciler.incremental.model import Way
 from reconciler.registry.protocol import History
 from reconciler.service.project import Project
@@ -110,7 +110,7 @@ def test_what_is_kept_and_is_gone_is_computed_anew(till: Path) -> None:
 
 def test_small_relations_are_computed_from_the_query(till: Path) -> None:
     put(till, 0, 1)
-    run(till, choose=cheapest)
+    run(till, choice=CHEAPEST)
     require_right(till)
     assert {way for step in ways(till) for way in step.values()} == {Way.RECOMPUTED}
     assert placement(till, "by_good").state is None
