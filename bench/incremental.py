@@ -3,8 +3,8 @@
     python -m bench.incremental [--scale 0.05] [--scale 0.5] [--steps 3] [--change 0.001]
 
 TPC-H's lineitem, orders and customer, with views like Q1, Q6 and Q3, orders by segment of customers (a join with a table
-that does not change), and the largest price (which has no rule, so that it costs the same either way). Each step brings so many new orders
-(`--change`, of those that are there) with their lineitems, and takes as many orders that came before, with theirs.
+that does not change), and the largest price (which has no rule: it costs the same either way). Each step brings so many
+new orders (`--change`, of those that are there) with their lineitems, and takes those of the step before.
 
 Two copies of the pipeline take the same steps in turns, in one process on one warm Spark: in one, views are computed from
 their queries. CPU is that of Python and Java between the boundaries of a view; medians of the steps after the first two.

@@ -29,7 +29,7 @@ def describe_maintenance(one: Maintenance) -> tuple[str, ...]:
             groups = f"counts and sums by {keys}" if keys else "counts and sums of all rows"
             told = [f"by what changes in {', '.join(changed)}: {groups} are kept"] if changed else []
             if one.fixed:
-                told.append(f"where {', '.join(sorted(one.fixed))} changes, what is kept is computed anew")
+                told.append(f"where {', '.join(sorted(one.fixed))} changes, by its query")
             if one.block.elsewhere:
                 told.append(f"{', '.join(sorted(one.block.elsewhere))} is read whole, to finish the query")
             return (*told, "small relations are computed from the query at once")

@@ -1,0 +1,85 @@
+"""How the views of a program are maintained, and what prevents it."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from reconciler.incremental.derive import maintenance
+from reconciler.incremental.model import AddedRows, KeptAggregate, Maintenance, Recompute
+from reconciler.incremental.words import describe_maintenance
+from tests.project.program.test_compile import compiled
+
+TABLES = """\
+CREATE TABLE t (k BIGINT, g STRING, v DECIMAL(10,2));
+CREATE TABLE measured (k BIGINT, level DOUBLE);
+CREATE TABLE tagged (k BIGINT, tags MAP<STRING, STRING>);
+CREATE VIEW plain AS SELECT k, v FROM t WHERE v > 0;
+CREATE MATERIALIZED VIEW sums AS SELECT g, SUM(v) AS v FROM t GROUP BY g;
+"""
+
+
+def of(
+    query: str, spark: Mapping[str, str] | None = None, stored: Mapping[str, Mapping[str, str]] | None = None
+) -> Maintenance:
+    result = compiled(f"{TABLES}CREATE MATERIALIZED VIEW wanted AS {query};", spark)
+    assert result.diagnostics == ()
+    return maintenance(result.program, result.program.views["wanted"], stored or {})
+
+
+def why(query: str, spark: Mapping[str, str] | None = None) -> str:
+    found = of(query, spark)
+    assert isinstance(found, Recompute)
+    return found.reason
+
+
+def test_groups_are_kept_and_rows_are_added() -> None:
+    assert isinstance(of("SELECT g, COUNT(*) AS n FROM t GROUP BY g"), KeptAggregate)
+    assert isinstance(of("SELECT k, g FROM t WHERE v > 1"), AddedRows)
+
+
+def test_a_view_that_is_computed_in_place_is_in_the_way() -> None:
+    found = of("SELECT COUNT(*) AS n FROM plain")
+    assert isinstance(found, Recompute)
+    assert found.reason == "it reads plain, which is computed in place"
+    assert found.hint == "make plain MATERIALIZED"
+
+
+def test_types_of_what_a_view_gives_are_those_that_are_published() -> None:
+    query = "SELECT SUM(v) AS v FROM sums"
+    assert why(query) == "SUM(v) does not surely add up integers or decimals"
+    assert isinstance(of(query, stored={"sums": {"g": "string", "v": "decimal(20,2)"}}), KeptAggregate)
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("SELECT COUNT(*) AS n FROM measured WHERE level > 1", "column level of measured is of floating numbers"),
+        ("SELECT k, COUNT(*) AS n FROM tagged GROUP BY k", "column tags of tagged is a MAP or VARIANT"),
+    ],
+)
+def test_rows_that_are_not_surely_told_apart_are_in_the_way_of_groups(query: str, reason: str) -> None:
+    assert why(query).startswith(reason)
+
+
+def test_they_are_in_nobodys_way_where_rows_are_only_added_or_not_looked_at() -> None:
+    assert isinstance(of("SELECT k, level FROM measured"), AddedRows)
+    assert isinstance(of("SELECT k, COUNT(*) AS n FROM measured GROUP BY k"), KeptAggregate)
+
+
+def test_settings_that_may_have_a_say_are_in_the_way() -> None:
+    query = "SELECT g, SUM(v) AS v FROM t GROUP BY g"
+    assert why(query, {"spark.sql.ansi.enabled": "false"}) == "spark.sql.ansi.enabled may have a say in what sums are"
+    assert isinstance(of(query, {"spark.sql.shuffle.partitions": "3"}), KeptAggregate)
+    assert isinstance(of(query, {"spark.sql.session.timeZone": "Europe/Berlin"}), KeptAggregate)
+
+
+def test_words_say_what_follows_and_what_does_not() -> None:
+    outer = "SELECT t.g, COUNT(*) AS n FROM t LEFT JOIN measured m ON t.k = m.k GROUP BY t.g"
+    assert describe_maintenance(of(outer)) == (
+        "by what changes in t: counts and sums by t.g are kept",
+        "where measured changes, by its query",
+        "small relations are computed from the query at once",
+    )
+    assert describe_maintenance(of("SELECT g, MAX(v) AS v FROM t GROUP BY g"))[0] == (
+        "by its query, computed again: MAX has no rule"
+    )
