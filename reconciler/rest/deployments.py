@@ -27,6 +27,7 @@ from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import PlanRejected, ReconcileError
 from reconciler.base.moments import this_moment
+from reconciler.environment.source import pipeline_names
 from reconciler.environment.target import Target
 from reconciler.plan.model import Plan
 from reconciler.registry.changing import change_document
@@ -44,6 +45,7 @@ from reconciler.service.states import Standing, read_standing
 from reconciler.state.controls import pause, resume
 from reconciler.state.lifecycle import State
 from reconciler.state.stopping import live_run, stop_run
+from reconciler.workspace.pipelines import known_pipelines
 
 _POLL_SECONDS: Final = 0.05
 _LONGEST_POLL_SECONDS: Final = 1.0

@@ -2,7 +2,7 @@
 in the texts of a plan are masked, as commands mask them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from typing import Any, Final
 
