@@ -16,7 +16,7 @@ from tests.incremental.following import follow, follow_added
 from tests.incremental.queries import COLUMNS, Row, growing_history_by, history_by, kept_of, linear_query_by, query_by
 from tests.streams.on_spark import quiet_session
 
-QUICK, MANY = 40, 1_500
+QUICK, MANY = 40, 400
 
 
 class OnSpark:
