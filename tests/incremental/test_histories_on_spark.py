@@ -11,12 +11,13 @@ from pyspark.errors import PySparkException
 
 from reconciler.engine.protocol import Engine
 from reconciler.incremental.kept_aggregate import KEPT, columns_of, finishing_query, state_query
+from tests.cells import mostly_slow
 from tests.engine.engines import session_of
 from tests.incremental.following import follow, follow_added
 from tests.incremental.queries import COLUMNS, Row, growing_history_by, history_by, kept_of, linear_query_by, query_by
 from tests.streams.on_spark import quiet_session
 
-QUICK, MANY = 40, 400
+QUICK, MANY = 10, 400
 
 
 class OnSpark:
@@ -71,16 +72,26 @@ def test_what_is_kept_gives_what_the_query_gives(engine: OnSpark) -> None:
         require_equal(engine, seed, 2)
 
 
+def require_equal_added(engine: OnSpark, seed: int) -> None:
+    chance = Random(f"added on spark {seed}")
+    query = linear_query_by(chance, has_right_joins=True)
+    follow_added(engine, query, list(growing_history_by(chance, 2)), COLUMNS)
+
+
 def test_rows_that_are_added_make_the_result_of_the_query(engine: OnSpark) -> None:
-    for seed in range(QUICK // 2):
-        chance = Random(f"added on spark {seed}")
-        query = linear_query_by(chance, has_right_joins=True)
-        follow_added(engine, query, list(growing_history_by(chance, 2)), COLUMNS)
+    for seed in range(QUICK):
+        require_equal_added(engine, seed)
+
+
+@pytest.mark.slow
+def test_rows_that_are_added_make_the_results_of_many_queries(engine: OnSpark) -> None:
+    for seed in range(MANY):
+        require_equal_added(engine, seed)
 
 
 @pytest.mark.slow
 def test_what_is_kept_gives_what_many_queries_give(engine: OnSpark) -> None:
-    for seed in range(QUICK, QUICK + MANY):
+    for seed in range(MANY):
         require_equal(engine, seed, 4)
 
 
@@ -89,7 +100,7 @@ COUNTS = (1, 3, 7, 16, 32, 640, 20_000)
 UNITS = {"DECIMAL(5,0)": "1", "DECIMAL(6,1)": "0.1", "DECIMAL(5,2)": "0.01", "DECIMAL(18,6)": "0.000001"}
 
 
-@pytest.mark.parametrize("kind", UNITS)
+@pytest.mark.parametrize("kind", mostly_slow(tuple(UNITS), "DECIMAL(6,1)"))
 def test_averages_of_decimals_are_rounded_as_spark_rounds_them(engine: OnSpark, kind: str) -> None:
     """Also on halves of the last place: over groups of which one row has the whole sum, and the others have zero."""
     cases = [(Decimal(total) * Decimal(UNITS[kind]), count) for total in TOTALS for count in COUNTS]
