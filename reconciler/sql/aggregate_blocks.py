@@ -21,6 +21,10 @@ from reconciler.base.names import fold
 from reconciler.sql.aggregate_walk import AggregateWalk, Groups, below
 from reconciler.sql.block_model import (
     NO_AGGREGATE,
+    NOT_TOLD_APART,
+    NOT_UNDERSTOOD,
+    TAKES_TODAY,
+    TOO_LARGE,
     AggregateBlock,
     AggregateCall,
     AliasUse,
@@ -33,10 +37,9 @@ from reconciler.sql.block_model import (
 )
 from reconciler.sql.block_texts import block_text, closing, means
 from reconciler.sql.limits import TooMuch
-from reconciler.sql.lineage_whole import is_whole
 from reconciler.sql.linear_walk import relation_uses, written_span
 from reconciler.sql.places import own_offset
-from reconciler.sql.query import Parsed, parse_query
+from reconciler.sql.query import Parsed
 from reconciler.sql.references import relation_key
 from reconciler.sql.repeatable import Number
 from reconciler.sql.scopes import Scope
@@ -44,25 +47,18 @@ from reconciler.sql.surroundings import QuerySurroundings
 from reconciler.sql.times_of_today import may_take_today
 
 _KINDS: Final = {"count": "count", "count_if": "count", "sum": "sum", "avg": "avg", "mean": "avg"}
-_NOT_UNDERSTOOD: Final = NotKept("the query is not surely understood")
-_NOT_TOLD_APART: Final = NotKept("the parts of its text are not surely told apart")
 
 
 def aggregate_block(
     query: str, relations: Mapping[str, Mapping[str, str | None]], around: QuerySurroundings
 ) -> AggregateBlock | NotKept:
     """The aggregate of a query that may be kept. `relations` are as for `check.analyse_query`."""
-    parsed = parse_query(query)
-    if not isinstance(parsed, Parsed):
-        return _NOT_UNDERSTOOD
     walk = AggregateWalk(relations, query, around)
     try:
-        walk.analyse(parsed.tree)
-        if walk.problems or not walk.is_traced or not is_whole(parsed, relations, walk.saw_chance):
-            return _NOT_UNDERSTOOD
-        return _only_block(walk, parsed)
+        parsed = walk.read()
+        return NOT_UNDERSTOOD if parsed is None else _only_block(walk, parsed)
     except (TooMuch, RecursionError):
-        return NotKept("the query is too large to be looked at")
+        return TOO_LARGE
 
 
 def _only_block(walk: AggregateWalk, parsed: Parsed) -> AggregateBlock | NotKept:
@@ -108,9 +104,9 @@ class _Reading:
     def block(self) -> AggregateBlock | NotKept:
         text = block_text(self.query, self.tokens, self.node)
         if text is None:
-            return _NOT_TOLD_APART
+            return NOT_TOLD_APART
         if may_take_today(self.tokens, text.whole):
-            return NotKept("it may read a text as a time, and take today's date for it", "convert it where rows come in")
+            return TAKES_TODAY
         try:
             items = tuple(self._expression(span, item) for span, item in zip(text.items, self.node.expressions, strict=True))
             return AggregateBlock(
@@ -134,7 +130,7 @@ class _Reading:
     def _relations(self, text: BlockText) -> tuple[RelationUse, ...]:
         found = relation_uses(self.groups.uses, text)
         if found is None:
-            raise _Refused(_NOT_TOLD_APART)
+            raise _Refused(NOT_TOLD_APART)
         return found
 
     def _key_texts(self, text: BlockText, items: tuple[Span, ...]) -> tuple[str, ...]:
@@ -145,7 +141,7 @@ class _Reading:
             if not means(written, key):
                 place = next((at for at, one in enumerate(self.node.expressions) if one.unalias() is key), None)
                 if place is None:
-                    raise _Refused(_NOT_TOLD_APART)
+                    raise _Refused(NOT_TOLD_APART)
                 written = items[place].of(self.query)
             found.append(written)
         return tuple(found)
@@ -160,7 +156,7 @@ class _Reading:
                 inner = Span(span.start, tokens[-count - 1].end)
                 if means(inner.of(self.query), item.this):
                     return inner
-        raise _Refused(_NOT_TOLD_APART)
+        raise _Refused(NOT_TOLD_APART)
 
     def _all_uses(self, items: tuple[Span, ...]) -> tuple[Use, ...]:
         found: list[Use] = []
@@ -233,7 +229,7 @@ class _Reading:
         span, argument = self._span(node), self._argument(call)
         filtered = None if condition is None or span is None else self._condition(condition, span)
         if span is None or argument is None or (condition is not None and filtered is None):
-            raise _Refused(_NOT_TOLD_APART)
+            raise _Refused(NOT_TOLD_APART)
         names = {fold(one.name) for one in node.find_all(exp.Column) if not one.table}
         if clause is not _Clause.ITEM and not names.isdisjoint(self.aliases):
             raise _Refused(NotKept("an aggregate behind its select list may mean an item", "qualify the columns in it"))

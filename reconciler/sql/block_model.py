@@ -122,3 +122,8 @@ class NotKept:
 
 NO_AGGREGATE: Final = NotKept("it groups no rows of relations by GROUP BY, COUNT, SUM or AVG")
 """Of a query that has none."""
+
+NOT_UNDERSTOOD: Final = NotKept("the query is not surely understood")
+TOO_LARGE: Final = NotKept("the query is too large to be looked at")
+NOT_TOLD_APART: Final = NotKept("the parts of its text are not surely told apart")
+TAKES_TODAY: Final = NotKept("it may read a text as a time, and take today's date for it", "convert it where rows come in")

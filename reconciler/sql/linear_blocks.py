@@ -10,12 +10,11 @@ from typing import Final
 
 from sqlglot import exp
 
-from reconciler.sql.block_model import LinearBlock, NotKept, Span
+from reconciler.sql.block_model import NOT_TOLD_APART, NOT_UNDERSTOOD, TAKES_TODAY, TOO_LARGE, LinearBlock, NotKept, Span
 from reconciler.sql.block_texts import block_text
 from reconciler.sql.limits import TooMuch
-from reconciler.sql.lineage_whole import is_whole
 from reconciler.sql.linear_walk import LinearWalk, items_of_from, linear_uses, relation_uses
-from reconciler.sql.query import Parsed, parse_query
+from reconciler.sql.query import Parsed
 from reconciler.sql.references import relation_key
 from reconciler.sql.scopes import Scope
 from reconciler.sql.surroundings import QuerySurroundings
@@ -23,7 +22,6 @@ from reconciler.sql.times_of_today import may_take_today
 from reconciler.sql.values import Named
 from reconciler.sql.words import spark_aggregates
 
-_NOT_UNDERSTOOD: Final = NotKept("the query is not surely understood")
 _NO_RULE: Final = {
     "with_": "WITH",
     "distinct": "DISTINCT",
@@ -40,14 +38,11 @@ def linear_blocks(
     query: str, relations: Mapping[str, Mapping[str, str | None]], around: QuerySurroundings
 ) -> tuple[LinearBlock, ...] | NotKept:
     """The SELECTs of a query, in order. `relations` are as for `check.analyse_query`."""
-    parsed = parse_query(query)
-    if not isinstance(parsed, Parsed):
-        return _NOT_UNDERSTOOD
     walk = _Walk(relations, query, around)
     try:
-        walk.analyse(parsed.tree)
-        if walk.problems or not walk.is_traced or not is_whole(parsed, relations, walk.saw_chance):
-            return _NOT_UNDERSTOOD
+        parsed = walk.read()
+        if parsed is None:
+            return NOT_UNDERSTOOD
         found: list[LinearBlock] = []
         for branch in _branches(parsed.tree):
             block = branch if isinstance(branch, NotKept) else walk.block(parsed, branch)
@@ -56,7 +51,7 @@ def linear_blocks(
             found.append(block)
         return tuple(found)
     except (TooMuch, RecursionError):
-        return NotKept("the query is too large to be looked at")
+        return TOO_LARGE
 
 
 def _branches(tree: exp.Expr) -> list[exp.Select | NotKept]:
@@ -64,7 +59,7 @@ def _branches(tree: exp.Expr) -> list[exp.Select | NotKept]:
     if isinstance(tree, exp.Select):
         return [tree]
     if not isinstance(tree, exp.SetOperation):
-        return [_NOT_UNDERSTOOD]
+        return [NOT_UNDERSTOOD]
     is_all = isinstance(tree, exp.Union) and tree.args.get("distinct") is False
     if not is_all or any(part and name not in ("this", "expression", "distinct") for name, part in tree.args.items()):
         return [NotKept("a set operation other than UNION ALL, or one with more to it, has no rule")]
@@ -106,9 +101,9 @@ class _Walk(LinearWalk):
         text = block_text(self.text, parsed.tokens, node)
         relations = relation_uses(uses, text) if text is not None else None
         if text is None or relations is None:
-            return NotKept("the parts of its text are not surely told apart")
+            return NOT_TOLD_APART
         if may_take_today(parsed.tokens, text.whole):
-            return NotKept("it may read a text as a time, and take today's date for it", "convert it where rows come in")
+            return TAKES_TODAY
         return LinearBlock(Span(text.whole.start, (text.where or text.origin).end), relations, fixed)
 
     def _is_of_many(self, node: exp.Expr) -> bool:

@@ -12,7 +12,9 @@ from sqlglot import exp
 
 from reconciler.sql.block_model import BlockText, NotKept, RelationUse, Span
 from reconciler.sql.blocks import Analyser
+from reconciler.sql.lineage_whole import is_whole
 from reconciler.sql.places import own_offset
+from reconciler.sql.query import Parsed, parse_query
 from reconciler.sql.references import relation_key
 from reconciler.sql.scopes import Scope, Value
 from reconciler.sql.values import Named
@@ -22,6 +24,15 @@ _JOINS: Final = frozenset({"", "INNER", "CROSS", "OUTER", "SEMI", "ANTI"})
 
 class LinearWalk(Analyser):
     """A walk that judges what decides the rows of blocks."""
+
+    def read(self) -> Parsed | None:
+        """The query, walked through; None where it is not surely understood. Raises TooMuch and RecursionError."""
+        parsed = parse_query(self.text)
+        if not isinstance(parsed, Parsed):
+            return None
+        self.analyse(parsed.tree)
+        is_understood = self.is_traced and not self.problems and is_whole(parsed, self.relations, self.saw_chance)
+        return parsed if is_understood else None
 
     def value_over_rows(self, node: exp.Expr, scope: Scope, named: Named) -> Value:
         """What a value is made of whose names mean columns, and no items of the select list."""
