@@ -4,12 +4,13 @@ as the log shows that it is still the newest version of the same table.
 Two looks at the log's folder take a hundredth of the time that it takes to open a table and to query it, and a command asks
 for the same head and the same rows many times.
 
-An opened table serves one writer at a time: who is to write takes it away, and puts it back as written.
+An opened table serves one writer at a time: who is to write takes it away, and puts it back as written. Threads of a process
+share what it saw.
 """
 
 import os
+import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -48,17 +49,21 @@ class SeenTables:
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._seen: OrderedDict[str, SeenTable] = OrderedDict()
+        self._seen: dict[str, SeenTable] = {}
+        self._one_at_a_time = threading.Lock()
 
     def keep(self, location: str, table: "DeltaTable", answers: Mapping[Hashable, object]) -> None:
         """What was just read, or written, as the newest version."""
         version = int(table.version())
         commit = _commit_file(location, version) if is_local(location) else None
-        if commit is not None:
-            self._seen[location] = SeenTable(version, table, dict(answers), commit, self._clock())
-            self._seen.move_to_end(location)
-        while len(self._seen) > _MOST_TABLES:
-            self._seen.popitem(last=False)
+        if commit is None:
+            return
+        seen = SeenTable(version, table, dict(answers), commit, self._clock())
+        with self._one_at_a_time:
+            self._seen.pop(location, None)
+            self._seen[location] = seen
+            for old in list(self._seen)[:-_MOST_TABLES]:
+                del self._seen[old]
 
     def newest(self, location: str) -> SeenTable | None:
         """The table, if what was seen is certainly its newest version."""
@@ -69,7 +74,8 @@ class SeenTables:
 
     def take(self, location: str, version: int) -> "DeltaTable | None":
         """The table, opened at this version."""
-        seen = self._seen.pop(location, None)
+        with self._one_at_a_time:
+            seen = self._seen.pop(location, None)
         if seen is None or seen.version != version or not self._still_stands(location, seen):
             return None
         return seen.table

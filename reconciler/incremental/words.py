@@ -17,6 +17,19 @@ WAYS: Mapping[str, str] = {
 """What is said of a way in a line about a step. Of the usual one, from the query, nothing is."""
 
 
+def method_name(one: Maintenance) -> str:
+    """What a method is called in JSON."""
+    match one:
+        case Recompute():
+            return "recompute"
+        case KeptAggregate():
+            return "kept_aggregate"
+        case AddedRows():
+            return "added_rows"
+        case _:
+            assert_never(one)
+
+
 def describe_maintenance(one: Maintenance) -> tuple[str, ...]:
     """How a view is maintained, in sentences."""
     match one:

@@ -276,3 +276,20 @@ def test_the_python_interface(root: Path) -> None:
     found = pipeline.explain("totals").relation
     assert found is not None
     assert found.effect == "bootstrapped"
+
+
+@pytest.mark.parametrize(
+    ("query", "method"),
+    [
+        ("SELECT note, SUM(qty) AS qty FROM orders GROUP BY note", "kept_aggregate"),
+        ("SELECT id, note FROM orders", "added_rows"),
+        ("SELECT MAX(qty) AS qty FROM orders", "recompute"),
+    ],
+)
+def test_how_a_view_is_maintained_has_a_name(
+    root: Path, capsys: pytest.CaptureFixture[str], query: str, method: str
+) -> None:
+    write_shop(root, f"{APPLIED}CREATE MATERIALIZED VIEW maintained AS {query};\n")
+    found = relation(root, capsys, "maintained")["maintained"]
+    assert (found["method"], found["reason"] is None) == (method, method != "recompute")
+    assert relation(root, capsys, "orders").get("maintained") is None

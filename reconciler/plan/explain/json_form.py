@@ -7,7 +7,7 @@ from typing import Any
 from reconciler.base.digest import JsonObject
 from reconciler.base.secrets.redaction import masked_in_code
 from reconciler.incremental.model import Maintenance, Recompute
-from reconciler.incremental.words import describe_maintenance
+from reconciler.incremental.words import describe_maintenance, method_name
 from reconciler.plan.explain.model import ColumnExplanation, RelationExplanation, RelationLine, Stored
 from reconciler.plan.explain.origins import Origins
 from reconciler.plan.json_form import hazard_to_json
@@ -58,13 +58,8 @@ def _relation(one: RelationExplanation) -> dict[str, Any]:
 
 
 def _maintained(one: Maintenance) -> dict[str, Any]:
-    recomputed = one if isinstance(one, Recompute) else None
-    return {
-        "method": "recompute" if recomputed is not None else "kept_aggregate",
-        "reason": recomputed.reason if recomputed is not None else None,
-        "hint": recomputed.hint if recomputed is not None else None,
-        "words": list(describe_maintenance(one)),
-    }
+    reason, hint = (one.reason, one.hint) if isinstance(one, Recompute) else (None, None)
+    return {"method": method_name(one), "reason": reason, "hint": hint, "words": list(describe_maintenance(one))}
 
 
 def _stored(stored: Stored) -> dict[str, Any]:
