@@ -14,7 +14,7 @@ from reconciler.engine.protocol import Engine
 from tests.cells import listed
 from tests.few_rows import FEW_ROWS
 from tests.served import BOTH_WAYS, Servers, both_ways
-from tests.sharing_out import WHERE, FilesByNeed, note_files, place_of_notes
+from tests.sharing_out import WHERE, FilesByNeed, give_way, note_files, place_of_notes
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
@@ -74,8 +74,9 @@ def _runs_both_ways(item: pytest.Item) -> bool:
     return parameters is not None and parameters.params.get("ways") == BOTH_WAYS
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """What was collected stays until the end: nobody looks for rubbish in it again and again."""
+    give_way(session.config)
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)

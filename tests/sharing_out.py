@@ -1,7 +1,8 @@
 """Which process of a parallel run gets which file of tests: those with Spark go to the first one, the others to the rest.
 
-So one Spark serves the run instead of one a process, and while it computes, the other processes have what waits for
-servers and for time to pass. A process that has nothing of its own kind left takes of the other.
+So one Spark serves the run, and while it computes, the other processes have what waits for servers and for time to pass.
+They give way to the first one (`give_way`), which has the most to do; it takes of theirs where it ends before them. They
+take none of its files: a Spark of their own would cost more than it saves.
 
 Processes collect the tests, and know what these need; who shares them out knows only their names. So each process writes
 the files that need Spark where it was told to (`note_files`).
@@ -21,6 +22,9 @@ from xdist.workermanage import WorkerController
 WHERE: Final = "files_with_spark"
 """By which name a process is told where to write."""
 
+_LATER: Final = 5
+"""By how much a process gives way, as `nice` counts."""
+
 _FOLDER: Final = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
 
 
@@ -39,6 +43,12 @@ def note_files(config: pytest.Config, files: Collection[Path]) -> None:
         beside.replace(told)
 
 
+def give_way(config: pytest.Config) -> None:
+    """Let the process with Spark go first where there are fewer processors than processes."""
+    if getattr(config, "workerinput", {}).get("workerid") not in (None, "gw0"):
+        os.nice(_LATER)
+
+
 class FilesByNeed(LoadFileScheduling):
     """See the module."""
 
@@ -52,6 +62,9 @@ class FilesByNeed(LoadFileScheduling):
             self._with_spark = frozenset(json.loads(self._noted.read_text("utf-8")))
         has_spark = node is self.nodes[0]
         own = [scope for scope in self.workqueue if (scope in self._with_spark) == has_spark]
+        if not own and not has_spark:
+            node.shutdown()
+            return
         # Of what is another's, the last one: the first are its long ones, and it is about to take them.
         chosen = own[0] if own else next(reversed(self.workqueue))
         self.workqueue.move_to_end(chosen, last=False)

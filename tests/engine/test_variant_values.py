@@ -112,7 +112,7 @@ def test_equal_values_are_one_however_they_were_made(session: SparkSession) -> N
 
 
 def test_a_sink_holds_what_the_view_holds_and_hears_of_each_change(versions: Versions) -> None:
-    """All at once without numbers, so that nothing but the values tells the rows apart; then each becomes the next."""
+    """All at once without numbers, so that nothing but the values tells the rows apart."""
     both = f"SELECT x FROM ({numbered(DIFFERENT)}) UNION ALL SELECT x FROM ({numbered(DIFFERENT[:20])})"
     once = f"SELECT x FROM ({numbered(DIFFERENT)})"
     shown = f"SELECT {SHOWN}, count(*) FROM sink GROUP BY 1 ORDER BY 1"
@@ -123,6 +123,9 @@ def test_a_sink_holds_what_the_view_holds_and_hears_of_each_change(versions: Ver
     sink = versions.rows(shown)
     assert (len(sink), {count for _, count in sink}) == (len(DIFFERENT), {1})
 
+
+@pytest.mark.slow
+def test_a_sink_hears_of_each_value_that_becomes_the_next(versions: Versions) -> None:
     before, after = numbered(DIFFERENT), numbered(DIFFERENT, 1)
     versions.engine.emit(versions.emission(None, before, 4, replaces=True))
     changed = versions.engine.emit(versions.emission(before, after, 5))

@@ -184,7 +184,7 @@ def _seconds(start_after: str | None) -> float:
 
 
 def test_that_many_inputs_wait_for_many_costs_next_to_nothing() -> None:
-    assert _seconds("x") < 2 * _seconds(None)
+    assert min(_seconds("x") for _ in range(3)) < 2 * min(_seconds(None) for _ in range(3))
 
 
 def _comparing(words: int) -> str:
