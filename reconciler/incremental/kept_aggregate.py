@@ -1,10 +1,17 @@
-"""Groups that are kept, and follow what changes: counts and sums.
+"""Groups that are kept, and follow what changes: counts, sums, least and greatest values.
 
 A group's count and sum over rows that came and rows that went is that of the rows that were there, plus that of those that
 came, less that of those that went. So what is kept is a row a group: its keys, how many rows it has (`rows`), and of each
 aggregate what can be added up: a count, or a sum with the number of values that are not NULL. A group of which no row is
 left goes. Then the query is asked of what is kept (`finishing_query`): HAVING, what is computed of aggregates, ORDER BY …
 LIMIT and all queries around are Spark's, as ever; only the groups themselves are not made of rows again.
+
+A least value is that of those that were there and those that came, while all that went are greater. Where one that is not
+went, others that are equal or follow it may be left or not: the query over what changed fails, and all that is kept has to
+be made anew. The same holds for greatest values.
+
+COUNT(DISTINCT x) counts what is there at least once: so groups are kept for each x as well, and put together before the
+query is asked of them (`_put_together`).
 
 Of several joined relations that changed, the change of the join is a sum of terms, one for each (`terms`).
 
@@ -31,7 +38,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from reconciler.incremental.model import KeptAggregate, KeptCount, KeptSum
+from reconciler.incremental.model import KeptAggregate, KeptCount, KeptExtreme, KeptSum
 from reconciler.incremental.terms import current_reads, former_reads, places_of_change, quoted, term_text
 from reconciler.sql.block_model import AggregateBlock, AggregateCall, AliasUse, KeyUse, Span
 from reconciler.sql.repeatable import Number
@@ -43,8 +50,12 @@ LAYOUT: Final = "1"
 """Of what is kept. What was kept in another layout is computed anew."""
 
 _ROWS: Final = "rows"
+_VALUE: Final = "value"
+"""What COUNT(DISTINCT …) takes; once put together, how many of it there are."""
 _LARGEST_OF_DOUBLES: Final = 2**53
 _INEXACT: Final = "what is kept does not surely give what the query gives"
+_COUNTED: Final = (_ROWS, "count_", "of_sum_", "of_extreme_")
+_EXTREMES: Final = ("min", "max")
 _DECIMAL: Final = re.compile(r"(?i)decimal\((\d+),\s*(\d+)\)\Z")
 _MOST_DIGITS: Final = 38
 _MOST_ROWS_OF_SHORT_ONES: Final = 10**10
@@ -54,28 +65,36 @@ def kept_aggregate(query: str, block: AggregateBlock) -> KeptAggregate:
     """What is to be kept of the aggregate of a query."""
     counts: dict[KeptCount, None] = {}
     sums: dict[tuple[str, str | None], KeptSum] = {}
+    extremes: dict[KeptExtreme, None] = {}
+    distinct = None
     for use in block.uses:
         if isinstance(use, AggregateCall):
+            if use.kind == "distinct":
+                distinct = use.argument
+                continue
             if use.kind == "count":
                 count = _count_of(use)
                 counts |= {} if _counts_rows(count) else {count: None}
+                continue
+            if use.kind in _EXTREMES:
+                extremes[_extreme_of(use)] = None
                 continue
             key = (use.argument, use.condition)
             known = sums.get(key)
             has_average = use.kind == "avg" or (known is not None and known.has_average)
             sums[key] = KeptSum(use.argument, use.condition, use.number is Number.INTEGER, has_average)
-    return KeptAggregate(query, block, tuple(counts), tuple(sums.values()))
+    return KeptAggregate(query, block, tuple(counts), tuple(sums.values()), tuple(extremes), distinct)
 
 
 def columns_of(kept: KeptAggregate) -> tuple[str, ...]:
-    """The columns of what is kept, in order: keys, the number of rows, counts, and what sums are made of."""
+    """The columns of what is kept, in order: keys, the number of rows, counts, and what sums and extremes are made of."""
     return tuple(name for name, _ in _columns(kept))
 
 
 def state_query(kept: KeptAggregate) -> str:
     """What is kept, from the relations as they are. It reads them under their own names."""
     columns = ", ".join(f"{expression} AS `{name}`" for name, expression in _columns(kept))
-    return f"SELECT {columns} FROM {kept.block.text.origin.of(kept.query)}{_where(kept)}{_group_by(kept.block.keys)}"
+    return f"SELECT {columns} FROM {kept.block.text.origin.of(kept.query)}{_where(kept)}{_group_by(_keys(kept))}"
 
 
 def reads_of_terms(kept: KeptAggregate, changed: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -88,23 +107,19 @@ def changed_query(kept: KeptAggregate, changed: Collection[str], types: Mapping[
     """What is kept after relations (keys) changed, from what was kept (`KEPT`, whose columns have these types) and their
     changed rows, whose column `change` says `insert` or `delete`. All have `is_linear`."""
     names = columns_of(kept)
-    keys, numbers = names[: len(kept.block.keys)], names[len(kept.block.keys) :]
+    keys, numbers = names[: len(_keys(kept))], names[len(_keys(kept)) :]
     selected = ", ".join(f"`{name}`" for name in names)
-    parts = [f"SELECT {selected} FROM `{KEPT}`"]
+    went = "".join(f", if(false, `extreme_{at}`, NULL) AS `went_{at}`" for at in range(len(kept.extremes)))
+    parts = [f"SELECT {selected}{went} FROM `{KEPT}`"]
     for place in places_of_change(kept.block.relations, changed):
-        signed = {name: f"if(`{change}` = 'insert', `{name}`, -`{name}`) AS `{name}`" for name in numbers}
-        typed = {name: f"CAST(NULL AS {types[name]}) AS `{name}`" for name in numbers if _is_type(name)}
-        listed = ", ".join([*(f"`{name}`" for name in keys), *{**signed, **typed}.values()])
-        parts.append(f"SELECT {listed} FROM ({_groups_of_change(kept, place, changed, change)})")
-    together = " UNION ALL ".join(parts)
-    counted = [_ROWS, *(name for name in numbers if name.startswith(("count_", "of_sum_")))]
-    below = " OR ".join(f"`{name}` < 0" for name in counted)
-    given = ", ".join(f"{_added_up(name, types[name])} AS `{name}`" for name in numbers)
+        given = [*(f"`{name}`" for name in keys), *(_signed(name, types[name], change) for name in numbers)]
+        given += [f"if(`{change}` = 'insert', NULL, `extreme_{at}`) AS `went_{at}`" for at in range(len(kept.extremes))]
+        parts.append(f"SELECT {', '.join(given)} FROM ({_groups_of_change(kept, place, changed, change)})")
     listed_keys = [f"`{name}`" for name in keys]
-    grouped = f"SELECT {', '.join([*listed_keys, given])} FROM ({together}){_group_by(listed_keys)}"
-    # A query without GROUP BY has a group of no rows.
-    stays = "true" if kept.block.is_global else f"`{_ROWS}` > 0"
-    return f"SELECT * FROM ({grouped}) WHERE CASE WHEN {below} THEN raise_error('{_INEXACT}') ELSE {stays} END"
+    added = [f"{_added_up(kept, name, types[name])} AS `{name}`" for name in numbers]
+    added += [f"{_combines(one)}(`went_{at}`) AS `went_{at}`" for at, one in enumerate(kept.extremes)]
+    grouped = f"SELECT {', '.join([*listed_keys, *added])} FROM ({' UNION ALL '.join(parts)}){_group_by(listed_keys)}"
+    return f"SELECT {selected} FROM ({grouped}) WHERE {_that_stay(kept, numbers)}"
 
 
 def finishing_query(kept: KeptAggregate, types: Mapping[str, str]) -> str:
@@ -118,12 +133,35 @@ def finishing_query(kept: KeptAggregate, types: Mapping[str, str]) -> str:
     tail = f" {_replaced(query, block.text.tail, replacements)}" if block.text.tail is not None else ""
     select = _replaced(query, block.text.select, replacements)
     whole = block.text.whole
-    return f"{query[: whole.start]}SELECT {select} FROM `{KEPT}`{having}{tail}{query[whole.end :]}"
+    return f"{query[: whole.start]}SELECT {select} FROM {_put_together(kept, types)}{having}{tail}{query[whole.end :]}"
+
+
+def _put_together(kept: KeptAggregate, types: Mapping[str, str]) -> str:
+    """What the query is asked of: the groups that are kept, or, where these are kept for each value, what they make."""
+    if kept.distinct is None:
+        return f"`{KEPT}`"
+    keys = [f"`key_{at}`" for at in range(len(kept.block.keys))]
+    given = [f"count(`{_VALUE}`) AS `{_VALUE}`"]
+    for name in columns_of(kept)[len(_keys(kept)) :]:
+        together = _added_up(kept, name, types[name])
+        if name.startswith(_COUNTED):
+            together = f"CAST(coalesce(sum(`{name}`), 0) AS {types[name]})"
+        elif name.startswith("sum_"):
+            # Names `size`, which fails where some order of rows would overflow; what nobody names is not computed.
+            together = f"if(sum(`{name.replace('sum', 'size', 1)}`) >= 0, {together}, NULL)"
+        given.append(f"{together} AS `{name}`")
+    return f"(SELECT {', '.join([*keys, *given])} FROM `{KEPT}`{_group_by(keys)}) AS `{KEPT}`"
+
+
+def _keys(kept: KeptAggregate) -> tuple[str, ...]:
+    """By what the groups are kept."""
+    return (*kept.block.keys, kept.distinct) if kept.distinct is not None else kept.block.keys
 
 
 def _columns(kept: KeptAggregate) -> list[tuple[str, str]]:
     """Each column of what is kept, with the expression that gives it over rows."""
     found = [(f"key_{at}", key) for at, key in enumerate(kept.block.keys)]
+    found += [(_VALUE, kept.distinct)] if kept.distinct is not None else []
     found.append((_ROWS, "count(*)"))
     found += [(f"count_{at}", f"{one.call}{_filter(one.condition)}") for at, one in enumerate(kept.counts)]
     for at, one in enumerate(kept.sums):
@@ -134,6 +172,10 @@ def _columns(kept: KeptAggregate) -> list[tuple[str, str]]:
         found.append((f"size_{at}", f"sum(abs({size})){filtered}"))
         if one.has_average:
             found.append((f"mean_{at}", f"avg(CASE WHEN false THEN {one.argument} END)"))
+    for at, extreme in enumerate(kept.extremes):
+        filtered = _filter(extreme.condition)
+        found.append((f"of_extreme_{at}", f"count({extreme.argument}){filtered}"))
+        found.append((f"extreme_{at}", f"{extreme.call}({extreme.argument}){filtered}"))
     return found
 
 
@@ -142,8 +184,38 @@ def _is_type(name: str) -> bool:
     return name.startswith("mean_")
 
 
-def _added_up(name: str, kind: str) -> str:
+def _signed(name: str, kind: str, change: str) -> str:
+    """A column of the groups of what changed, as it is added to what is kept."""
+    if _is_type(name):
+        return f"CAST(NULL AS {kind}) AS `{name}`"
+    went = "NULL" if name.startswith("extreme_") else f"-`{name}`"
+    return f"if(`{change}` = 'insert', `{name}`, {went}) AS `{name}`"
+
+
+def _added_up(kept: KeptAggregate, name: str, kind: str) -> str:
+    if name.startswith("extreme_"):
+        # What was the least value of some is none where all of them went.
+        combines = _combines(kept.extremes[int(name.removeprefix("extreme_"))])
+        return f"CASE WHEN sum(`of_{name}`) > 0 THEN {combines}(`{name}`) END"
     return f"CAST(NULL AS {kind})" if _is_type(name) else f"CAST(sum(`{name}`) AS {kind})"
+
+
+def _combines(one: KeptExtreme) -> str:
+    return "min" if one.is_least else "max"
+
+
+def _that_stay(kept: KeptAggregate, numbers: Sequence[str]) -> str:
+    """Which groups stay, once all is added up; fails where that does not surely give what the query gives."""
+    below = " OR ".join(f"`{name}` < 0" for name in numbers if name.startswith(_COUNTED))
+    cases = [f"WHEN {below} THEN raise_error('{_INEXACT}')"]
+    is_one_group = kept.block.is_global and kept.distinct is None
+    if not is_one_group:
+        cases.append(f"WHEN `{_ROWS}` = 0 THEN false")
+    for at, one in enumerate(kept.extremes):
+        compared = f"`went_{at}` {'<=' if one.is_least else '>='} `extreme_{at}`"
+        lost = f"`of_extreme_{at}` > 0 AND `went_{at}` IS NOT NULL AND coalesce({compared}, true)"
+        cases.append(f"WHEN {lost} THEN raise_error('{_INEXACT}')")
+    return f"CASE {' '.join(cases)} ELSE true END"
 
 
 def _groups_of_change(kept: KeptAggregate, place: int, changed: Collection[str], change: str) -> str:
@@ -152,7 +224,7 @@ def _groups_of_change(kept: KeptAggregate, place: int, changed: Collection[str],
     origin = term_text(kept.query, block.text.origin, block.relations, place, changed)
     which = f"{quoted(block.relations[place].name)}.`{change}`"
     columns = ", ".join(f"{expression} AS `{name}`" for name, expression in _columns(kept) if not _is_type(name))
-    return f"SELECT {columns}, {which} AS `{change}` FROM {origin}{_where(kept)}{_group_by([*block.keys, which])}"
+    return f"SELECT {columns}, {which} AS `{change}` FROM {origin}{_where(kept)}{_group_by([*_keys(kept), which])}"
 
 
 def _where(kept: KeptAggregate) -> str:
@@ -190,6 +262,10 @@ def _finished(kept: KeptAggregate, use: AggregateCall | KeyUse | AliasUse, types
             count = _count_of(use)
             name = _ROWS if _counts_rows(count) else f"count_{kept.counts.index(count)}"
             return f"`{KEPT}`.`{name}`"
+        case AggregateCall() if use.kind == "distinct":
+            return f"`{KEPT}`.`{_VALUE}`"
+        case AggregateCall() if use.kind in _EXTREMES:
+            return f"`{KEPT}`.`extreme_{kept.extremes.index(_extreme_of(use))}`"
         case AggregateCall():
             key = (use.argument, use.condition)
             at = [(one.argument, one.condition) for one in kept.sums].index(key)
@@ -230,6 +306,10 @@ def _decimal_average(total: str, count: str, of_sum: str, of_mean: str) -> tuple
 
 def _count_of(use: AggregateCall) -> KeptCount:
     return KeptCount(f"{use.call}({use.argument})", use.condition)
+
+
+def _extreme_of(use: AggregateCall) -> KeptExtreme:
+    return KeptExtreme(use.call, use.argument, use.condition, use.kind == "min")
 
 
 def _counts_rows(one: KeptCount) -> bool:

@@ -27,13 +27,26 @@ class KeptSum:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptExtreme:
+    """The least or greatest value of an argument that is kept: its call, argument and condition. `is_least` says which."""
+
+    call: str
+    argument: str
+    condition: str | None
+    is_least: bool
+
+
+@dataclass(frozen=True, slots=True)
 class KeptAggregate:
-    """The groups of one aggregate of the query are kept (`kept_aggregate`). `query` is that of the view."""
+    """The groups of one aggregate of the query are kept (`kept_aggregate`). `query` is that of the view. `distinct` is what
+    COUNT(DISTINCT …) takes (None: the query has none): groups are kept for each of its values."""
 
     query: str
     block: AggregateBlock
     counts: tuple[KeptCount, ...]
     sums: tuple[KeptSum, ...]
+    extremes: tuple[KeptExtreme, ...]
+    distinct: str | None
 
     @property
     def relations(self) -> tuple[str, ...]:

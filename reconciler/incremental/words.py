@@ -39,7 +39,9 @@ def describe_maintenance(one: Maintenance) -> tuple[str, ...]:
         case KeptAggregate():
             changed = sorted({use.relation for use in one.block.relations if use.is_linear} - one.fixed)
             keys = first_of([" ".join(key.split()) for key in one.block.keys], _MOST_KEYS)
-            groups = f"counts and sums by {keys}" if keys else "counts and sums of all rows"
+            kept = "counts, sums, least and greatest values" if one.extremes else "counts and sums"
+            groups = f"{kept} by {keys}" if keys else f"{kept} of all rows"
+            groups += f", for each {' '.join(one.distinct.split())}," if one.distinct is not None else ""
             told = [f"by what changes in {', '.join(changed)}: {groups} are kept"] if changed else []
             if one.fixed:
                 told.append(f"where {', '.join(sorted(one.fixed))} changes, by its query")

@@ -89,14 +89,15 @@ def _by_what_is_kept(work: "_Kept", build: ViewBuild, step: int) -> Brought:
         # What is kept tells the next steps how much that is, though they can't go on from it.
         return Brought(work.engine.build_view(build), work.known if work.is_same_definition else None, way)
     state: StreamState | None = None
-    try:
-        state = work.keep(way, step)
-        work.around.kept()
-        return Brought(work.engine.build_view(work.finishing(build, state)), state, way)
-    except EngineError as error:
-        if error.code in _ENDED:
-            raise
-    work.around.check()
+    for attempt in work.attempts(way):
+        try:
+            state = work.keep(attempt, step)
+            work.around.kept()
+            return Brought(work.engine.build_view(work.finishing(build, state)), state, attempt)
+        except EngineError as error:
+            if error.code in _ENDED:
+                raise
+        work.around.check()
     return Brought(work.engine.build_view(build), state, Way.GIVEN_UP)
 
 
@@ -156,6 +157,10 @@ class _Kept:
         kept = known.bytes if known is not None and self.is_same_definition else None
         sizes = Sizes(_sizes(self.view, changes), changed, cache(changes.changed_bytes), kept, is_current)
         return self.around.choice.way(self.method, sizes)
+
+    def attempts(self, way: Way) -> tuple[Way, ...]:
+        """What is tried, in order. Where a least or greatest value may have gone, all that is kept is made anew."""
+        return (way, Way.ANEW) if way is Way.CHANGES and self.method.extremes else (way,)
 
     def keep(self, way: Way, step: int) -> StreamState:
         """Write what is kept after the step."""

@@ -3,8 +3,9 @@ query's text.
 
 - Its FROM names nothing but relations, joined (`aggregate_walk`), and what decides its groups is surely the same when it is
   computed again.
-- Its aggregates are additive: COUNT without DISTINCT, SUM and AVG of what surely are integers or decimals. Sums of floating
-  numbers depend on the order of rows.
+- Its aggregates are additive: COUNT, SUM and AVG of what surely are integers or decimals. Sums of floating numbers depend on
+  the order of rows. Or they are one of the values: MIN, MAX and what is another name of these for booleans.
+- COUNT(DISTINCT x) is there for one x. SELECT DISTINCT without aggregate groups by its items.
 - All else in it names keys and aggregates only. What is around it may be anything: that reads its rows.
 - Whatever is not surely understood has no such block, and the answer says what it is (`NotKept`).
 
@@ -46,7 +47,13 @@ from reconciler.sql.scopes import Scope
 from reconciler.sql.surroundings import QuerySurroundings
 from reconciler.sql.times_of_today import may_take_today
 
-_KINDS: Final = {"count": "count", "count_if": "count", "sum": "sum", "avg": "avg", "mean": "avg"}
+_KINDS: Final = {
+    **dict.fromkeys(("count", "count_if"), "count"),
+    **dict.fromkeys(("avg", "mean"), "avg"),
+    **dict.fromkeys(("min", "every", "bool_and"), "min"),
+    **dict.fromkeys(("max", "any", "some", "bool_or"), "max"),
+    "sum": "sum",
+}
 
 
 def aggregate_block(
@@ -109,15 +116,20 @@ class _Reading:
             return TAKES_TODAY
         try:
             items = tuple(self._expression(span, item) for span, item in zip(text.items, self.node.expressions, strict=True))
+            uses = self._all_uses(items)
+            taken = {" ".join(use.argument.split()) for use in uses if isinstance(use, AggregateCall) and use.kind == "distinct"}
+            if len(taken) > 1:
+                hint = "put each count into a MATERIALIZED view of its own"
+                return NotKept("COUNT(DISTINCT …) of several expressions has no rule", hint)
             return AggregateBlock(
                 text,
                 self._relations(text),
                 self._key_texts(text, items),
-                self._all_uses(items),
+                uses,
                 items,
                 self.groups.fixed,
                 self._elsewhere(),
-                self.node.args.get("group") is None,
+                not self.groups.keys and self.node.args.get("group") is None,
             )
         except _Refused as refused:
             return refused.why
@@ -134,7 +146,9 @@ class _Reading:
         return found
 
     def _key_texts(self, text: BlockText, items: tuple[Span, ...]) -> tuple[str, ...]:
-        """What each key is, be it written so in GROUP BY, or an item's number or alias."""
+        """What each key is, be it written so in GROUP BY, or an item's number or alias; of SELECT DISTINCT the items."""
+        if self.node.args.get("group") is None:
+            return tuple(span.of(self.query) for span in items) if self.groups.keys else ()
         found = []
         for key, span in zip(self.groups.keys, text.keys, strict=True):
             written = span.of(self.query)
@@ -216,7 +230,8 @@ class _Reading:
         condition = node.expression.this if isinstance(node, exp.Filter) else None
         call = node.this if isinstance(node, exp.Filter) else node
         name = self.walk.name_of(call) if isinstance(call, exp.Func) else fold(type(call).__name__)
-        if isinstance(call.this, exp.Distinct):
+        is_distinct = isinstance(call.this, exp.Distinct)
+        if is_distinct and (name != "count" or condition is not None or not _is_one_value(call.this)):
             raise _Refused(
                 NotKept(f"{name.upper()}(DISTINCT …) has no rule", "group a view by what it takes, and count that")
             )
@@ -233,25 +248,30 @@ class _Reading:
         names = {fold(one.name) for one in node.find_all(exp.Column) if not one.table}
         if clause is not _Clause.ITEM and not names.isdisjoint(self.aliases):
             raise _Refused(NotKept("an aggregate behind its select list may mean an item", "qualify the columns in it"))
-        parts = [one for one in call.iter_expressions() if not isinstance(one, exp.Star)]
+        taken = call.this if is_distinct else call
+        parts = [one for one in taken.iter_expressions() if not isinstance(one, exp.Star)]
         parts += [condition] if condition is not None else []
         values = [self.walk.value_over_rows(one, self.groups.scope, self.groups.named) for one in parts]
         if not all(value.repeatable for value in values):
             raise _Refused(NotKept(f"what {name.upper()} takes may have another value each time"))
         written = self.query[span.start :].partition("(")[0].strip()
-        kind, number = _KINDS[name], values[0].number if values else None
-        if kind != "count" and number not in (Number.INTEGER, Number.DECIMAL):
+        kind, number = "distinct" if is_distinct else _KINDS[name], values[0].number if values else None
+        if kind in ("sum", "avg") and number not in (Number.INTEGER, Number.DECIMAL):
             shown = " ".join(argument.split())
             why = f"{name.upper()}({shown}) does not surely add up integers or decimals"
             raise _Refused(NotKept(why, "cast it to DECIMAL: a sum of floating numbers depends on the order of rows"))
-        return AggregateCall(span, kind, written, argument, filtered, None if kind == "count" else number)
+        return AggregateCall(span, kind, written, argument, filtered, number if kind in ("sum", "avg") else None)
 
     def _argument(self, call: exp.Expr) -> str | None:
-        """The text between the parentheses of a call."""
+        """The text between the parentheses of a call, without DISTINCT."""
         opening = self._opening(call)
         end = closing(self.tokens, opening) if opening is not None else None
         if opening is None or end is None or end == opening + 1:
             return None
+        if isinstance(call.this, exp.Distinct):
+            text = self.query[self.tokens[opening + 2].start : self.tokens[end - 1].end]
+            is_right = self.tokens[opening + 1].is_word("DISTINCT") and means(text, call.this.expressions[0])
+            return text if is_right else None
         text = self.query[self.tokens[opening + 1].start : self.tokens[end - 1].end]
         return text if means(f"{self.tokens[opening - 1].text}({text})", call) else None
 
@@ -286,6 +306,11 @@ class _Reading:
                 end = closing(self.tokens, end + 2) if is_filter else None
             found = Span(self.tokens[opening - 1].start, self.tokens[end].end) if end is not None else None
         return found if found is not None and means(found.of(self.query), node) else None
+
+
+def _is_one_value(distinct: exp.Distinct) -> bool:
+    """Whether DISTINCT takes one expression that may be a key: a number by itself would be that of an item."""
+    return len(distinct.expressions) == 1 and not isinstance(distinct.expressions[0].unnest(), exp.Literal)
 
 
 def _meaning(node: exp.Expr, scope: Scope) -> Hashable:

@@ -14,7 +14,7 @@ from reconciler.sql.references import relation_key
 from reconciler.sql.scopes import Scope
 from reconciler.sql.surroundings import QuerySurroundings
 from reconciler.sql.values import Named
-from reconciler.sql.words import spark_aggregates
+from reconciler.sql.words import FunctionKind, spark_aggregates, spark_functions
 
 _AROUND_CALLS: Final = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 
@@ -39,7 +39,8 @@ class AggregateWalk(LinearWalk):
         self.found: list[tuple[exp.Select, Groups | NotKept]] = []
 
     def leave(self, node: exp.Select, scope: Scope, named: Named) -> None:
-        if node.args.get("group") is not None or any(True for item in node.expressions for _ in self.aggregates(item)):
+        has_aggregate = any(True for item in node.expressions for _ in self.aggregates(item))
+        if node.args.get("group") is not None or node.args.get("distinct") is not None or has_aggregate:
             items = items_of_from(node)
             if items and all(isinstance(item, exp.Table) and relation_key(item) not in named for item in items):
                 self.found.append((node, self._groups(node, scope, named)))
@@ -77,13 +78,35 @@ class AggregateWalk(LinearWalk):
         if group is not None and group.args.get("all"):
             return NotKept("GROUP BY ALL has no rule", "write the keys out")
         aliases = {fold(item.alias): item.this for item in node.expressions if isinstance(item, exp.Alias)}
-        keys = tuple(grouped(node, group, scope, aliases))
+        if group is None and node.args.get("distinct") is not None:
+            distinct = self._distinct_items(node)
+            if isinstance(distinct, NotKept):
+                return distinct
+            keys = distinct
+        else:
+            keys = tuple(grouped(node, group, scope, aliases))
         if group is not None and (len(keys) != len(group.expressions) or any(isinstance(key, exp.Tuple) for key in keys)):
             return NotKept("its GROUP BY is not surely understood", "write each key as an expression")
-        if any(isinstance(key, exp.Literal) or key.find(exp.Query) is not None for key in keys):
+        if any(isinstance(key.unnest(), exp.Literal) or key.find(exp.Query) is not None for key in keys):
             return NotKept("it groups by what is no expression of columns")
         fixed = self.decided(node, keys, scope, named)
         return fixed if isinstance(fixed, NotKept) else Groups(uses, keys, fixed, scope, named)
+
+
+    def _distinct_items(self, node: exp.Select) -> tuple[exp.Expr, ...] | NotKept:
+        """The items of a SELECT DISTINCT without GROUP BY: as many keys. None where it has aggregates, which make it one row."""
+        items = tuple(item.unalias() for item in node.expressions)
+        if any(True for item in items for _ in self.aggregates(item)):
+            return ()
+        if any(isinstance(one, exp.Star) for item in items for one in item.walk()):
+            return NotKept("SELECT DISTINCT * has no rule", "write the columns out")
+        kinds = (exp.Window, exp.UDTF)
+        if any(isinstance(one, kinds) or self._makes_rows(one) for item in items for one in item.walk()):
+            return NotKept("SELECT DISTINCT of what is made of several rows, or makes some, has no rule")
+        return items
+
+    def _makes_rows(self, node: exp.Expr) -> bool:
+        return isinstance(node, exp.Func) and spark_functions().get(self.name_of(node)) is FunctionKind.GENERATOR
 
 
 def below(node: exp.Expr) -> list[exp.Expr]:

@@ -52,8 +52,9 @@ class RelationUse:
 
 @dataclass(frozen=True, slots=True)
 class AggregateCall:
-    """A call of an aggregate, with its FILTER (`span`). `kind` is count, sum or avg; `call` is how its function is written.
-    `argument` and `condition` (None: no FILTER) are texts; `number` says of a sum or an average what is added up."""
+    """A call of an aggregate, with its FILTER (`span`). `kind` is count, sum, avg, min, max or distinct, which is
+    COUNT(DISTINCT …); `call` is how its function is written. `argument`, without DISTINCT, and `condition` (None: no FILTER)
+    are texts; `number` says of a sum or an average what is added up."""
 
     span: Span
     kind: str

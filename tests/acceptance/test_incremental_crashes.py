@@ -119,7 +119,7 @@ def crashes_and_ends_the_same(fault: Fault, till: Path, undisturbed: Ended, tmp_
 
 
 def test_each_step_keeps_something(undisturbed: Ended) -> None:
-    assert {name for name, state in undisturbed.states.items() if state is not None} == {*QUERIES} - {"largest", "seen"}
+    assert {name for name, state in undisturbed.states.items() if state is not None} == {*QUERIES} - {"seen"}
     assert {name for name, _ in undisturbed.reached} >= {*OF_VIEWS}
 
 

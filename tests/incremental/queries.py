@@ -50,7 +50,12 @@ _AGGREGATES: Final = (
     "SUM(CASE WHEN {t}.g IS NULL THEN {t}.v ELSE 0 END)",
     "SUM({t}.v) + COUNT(*)",
     "SUM({t}.v) / NULLIF(COUNT({t}.v), 0)",
+    "MIN({t}.v)",
+    "MAX({t}.g)",
+    "MAX({t}.v) - MIN({t}.k)",
+    "MAX({t}.v) FILTER (WHERE {t}.k > 1)",
 )
+_DISTINCT: Final = ("COUNT(DISTINCT {t}.g)", "COUNT(DISTINCT {t}.v) * 2", "COUNT(DISTINCT coalesce({t}.k, 7))")
 _OF_DECIMALS: Final = (
     "SUM({t}.w)",
     "AVG({t}.w)",
@@ -60,6 +65,9 @@ _OF_DECIMALS: Final = (
     "AVG(CAST({t}.w AS DECIMAL(12,1)))",
     "SUM({t}.w) / COUNT(*)",
     "AVG(CAST({t}.w AS DECIMAL(38,4)))",
+    "MIN({t}.w)",
+    "bool_and({t}.v > 0)",
+    "max(struct({t}.w, {t}.g))",
 )
 _KEYS: Final = ("{t}.g", "{t}.k", "{t}.k % 2", "coalesce({t}.g, 'none')")
 _WHERE: Final = ("", "", " WHERE {t}.v > 0", " WHERE {t}.g IS NOT NULL OR {t}.k = 1")
@@ -81,6 +89,8 @@ def query_by(chance: Random, has_decimals: bool) -> str:
     aggregates = [one.format(t=chance.choice(aliases)) for one in chance.choices(_AGGREGATES, k=chance.randint(1, 3))]
     if has_decimals:
         aggregates += [one.format(t=chance.choice(aliases)) for one in chance.choices(_OF_DECIMALS, k=chance.randint(1, 3))]
+    if chance.random() < 0.25:
+        aggregates.append(chance.choice(_DISTINCT).format(t=t))
     listed = ", ".join(f"{one} AS a{at}" for at, one in enumerate(aggregates))
     where = chance.choice(_WHERE).format(t=t)
     having = chance.choice(_HAVING).format(t=t)
@@ -88,6 +98,8 @@ def query_by(chance: Random, has_decimals: bool) -> str:
     if not keys:
         return f"SELECT {listed} FROM {origin}{where}{having if 'a0' not in having else ''}"
     named = ", ".join(f"{one} AS {'key' if not at else f'key{at}'}" for at, one in enumerate(keys))
+    if chance.random() < 0.1:
+        return f"SELECT DISTINCT {named} FROM {origin}{where}"
     grouped = ", ".join(keys) if chance.random() < 0.7 else ", ".join(str(at + 1) for at in range(len(keys)))
     block = f"SELECT {named}, {listed} FROM {origin}{where} GROUP BY {grouped}{having}"
     around = chance.choice(_AROUND if not has_decimals and keys[0].startswith(f"{t}.k") else _AROUND[:4])

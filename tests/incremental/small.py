@@ -20,6 +20,8 @@ _OF_TWO: Final = re.compile(r"COUNT\((\w)\.v, \w\.g\)")
 class Small:
     """Computes queries over rows in memory."""
 
+    failing = sqlite3.Error
+
     def __init__(self) -> None:
         self._connection = sqlite3.connect(":memory:")
         self._connection.create_function("if", 3, lambda condition, one, other: one if condition else other)

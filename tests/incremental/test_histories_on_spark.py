@@ -23,6 +23,8 @@ QUICK, MANY = 6, 400
 class OnSpark:
     """Computes queries on Spark over rows that it is given."""
 
+    failing = PySparkException
+
     def __init__(self, session: Any) -> None:
         self._session = session
 

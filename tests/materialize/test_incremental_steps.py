@@ -54,7 +54,8 @@ def test_views_hold_what_their_queries_give_after_every_step(till: Path) -> None
     assert {taken[0][name] for name in KEPT} == {Way.ANEW}, "nothing is kept of what was bootstrapped"
     later = [way for step in taken[1:] for name, way in step.items() if name in KEPT]
     assert later.count(Way.CHANGES) > len(later) / 2
-    assert {step["largest"] for step in taken if "largest" in step} == {Way.RECOMPUTED}
+    largest = [step["largest"] for step in taken[1:] if "largest" in step]
+    assert set(largest) == {Way.ANEW, Way.CHANGES}, "anew where the greatest value went"
     assert [step["seen"] for step in taken if "seen" in step].count(Way.ADDED) >= 2
 
 

@@ -1,4 +1,4 @@
-SELECT *
+SELECT `key_0`, `rows`, `of_sum_0`, `sum_0`, `size_0`, `mean_0`
 FROM (SELECT `key_0`, CAST(sum(`rows`) AS BIGINT) AS `rows`, CAST(sum(`of_sum_0`) AS BIGINT) AS `of_sum_0`, CAST(sum(`sum_0`) AS BIGINT) AS `sum_0`, CAST(sum(`size_0`) AS BIGINT) AS `size_0`, CAST(NULL AS DOUBLE) AS `mean_0`
 FROM (SELECT `key_0`, `rows`, `of_sum_0`, `sum_0`, `size_0`, `mean_0`
 FROM `__kept`
@@ -7,4 +7,4 @@ FROM (SELECT o_custkey AS `key_0`, count(*) AS `rows`, count(o_shippriority) AS 
 FROM `__changed_orders` AS `orders`
 GROUP BY o_custkey, `orders`.`__change`))
 GROUP BY `key_0`)
-WHERE CASE WHEN `rows` < 0 OR `of_sum_0` < 0 THEN raise_error('what is kept does not surely give what the query gives') ELSE `rows` > 0 END
+WHERE CASE WHEN `rows` < 0 OR `of_sum_0` < 0 THEN raise_error('what is kept does not surely give what the query gives') WHEN `rows` = 0 THEN false ELSE true END

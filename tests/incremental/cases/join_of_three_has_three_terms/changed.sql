@@ -1,4 +1,4 @@
-SELECT *
+SELECT `key_0`, `key_1`, `rows`, `of_sum_0`, `sum_0`, `size_0`
 FROM (SELECT `key_0`, `key_1`, CAST(sum(`rows`) AS BIGINT) AS `rows`, CAST(sum(`of_sum_0`) AS BIGINT) AS `of_sum_0`, CAST(sum(`sum_0`) AS decimal(25,2)) AS `sum_0`, CAST(sum(`size_0`) AS decimal(25,2)) AS `size_0`
 FROM (SELECT `key_0`, `key_1`, `rows`, `of_sum_0`, `sum_0`, `size_0`
 FROM `__kept`
@@ -18,4 +18,4 @@ FROM customer, orders, `__changed_lineitem` AS `lineitem`
 WHERE c_mktsegment = 'BUILDING' AND c_custkey = o_custkey AND l_orderkey = o_orderkey
 GROUP BY l_orderkey, o_orderdate, `lineitem`.`__change`))
 GROUP BY `key_0`, `key_1`)
-WHERE CASE WHEN `rows` < 0 OR `of_sum_0` < 0 THEN raise_error('what is kept does not surely give what the query gives') ELSE `rows` > 0 END
+WHERE CASE WHEN `rows` < 0 OR `of_sum_0` < 0 THEN raise_error('what is kept does not surely give what the query gives') WHEN `rows` = 0 THEN false ELSE true END

@@ -1,4 +1,4 @@
-SELECT *
+SELECT `key_0`, `rows`, `count_0`
 FROM (SELECT `key_0`, CAST(sum(`rows`) AS BIGINT) AS `rows`, CAST(sum(`count_0`) AS BIGINT) AS `count_0`
 FROM (SELECT `key_0`, `rows`, `count_0`
 FROM `__kept`
@@ -7,4 +7,4 @@ FROM (SELECT c_mktsegment AS `key_0`, count(*) AS `rows`, COUNT(o_orderkey) AS `
 FROM `__changed_customer` AS `customer` LEFT JOIN orders ON c_custkey = o_custkey
 GROUP BY c_mktsegment, `customer`.`__change`))
 GROUP BY `key_0`)
-WHERE CASE WHEN `rows` < 0 OR `count_0` < 0 THEN raise_error('what is kept does not surely give what the query gives') ELSE `rows` > 0 END
+WHERE CASE WHEN `rows` < 0 OR `count_0` < 0 THEN raise_error('what is kept does not surely give what the query gives') WHEN `rows` = 0 THEN false ELSE true END

@@ -1,4 +1,4 @@
-SELECT *
+SELECT `rows`, `of_sum_0`, `sum_0`, `size_0`
 FROM (SELECT CAST(sum(`rows`) AS BIGINT) AS `rows`, CAST(sum(`of_sum_0`) AS BIGINT) AS `of_sum_0`, CAST(sum(`sum_0`) AS decimal(25,2)) AS `sum_0`, CAST(sum(`size_0`) AS decimal(25,2)) AS `size_0`
 FROM (SELECT `rows`, `of_sum_0`, `sum_0`, `size_0`
 FROM `__kept`

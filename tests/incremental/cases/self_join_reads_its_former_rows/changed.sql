@@ -1,4 +1,4 @@
-SELECT *
+SELECT `key_0`, `rows`
 FROM (SELECT `key_0`, CAST(sum(`rows`) AS BIGINT) AS `rows`
 FROM (SELECT `key_0`, `rows`
 FROM `__kept`
@@ -11,4 +11,4 @@ FROM (SELECT a.o_custkey AS `key_0`, count(*) AS `rows`, `b`.`__change` AS `__ch
 FROM orders a JOIN `__changed_orders` b ON a.o_custkey = b.o_custkey
 GROUP BY a.o_custkey, `b`.`__change`))
 GROUP BY `key_0`)
-WHERE CASE WHEN `rows` < 0 THEN raise_error('what is kept does not surely give what the query gives') ELSE `rows` > 0 END
+WHERE CASE WHEN `rows` < 0 THEN raise_error('what is kept does not surely give what the query gives') WHEN `rows` = 0 THEN false ELSE true END

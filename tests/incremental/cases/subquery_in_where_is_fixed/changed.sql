@@ -1,4 +1,4 @@
-SELECT *
+SELECT `key_0`, `rows`
 FROM (SELECT `key_0`, CAST(sum(`rows`) AS BIGINT) AS `rows`
 FROM (SELECT `key_0`, `rows`
 FROM `__kept`
@@ -10,4 +10,4 @@ FROM lineitem
 WHERE l_orderkey = o_orderkey)
 GROUP BY o_custkey, `orders`.`__change`))
 GROUP BY `key_0`)
-WHERE CASE WHEN `rows` < 0 THEN raise_error('what is kept does not surely give what the query gives') ELSE `rows` > 0 END
+WHERE CASE WHEN `rows` < 0 THEN raise_error('what is kept does not surely give what the query gives') WHEN `rows` = 0 THEN false ELSE true END

@@ -1,4 +1,4 @@
-SELECT *
+SELECT `key_0`, `key_1`, `rows`, `of_sum_0`, `sum_0`, `size_0`, `mean_0`
 FROM (SELECT `key_0`, `key_1`, CAST(sum(`rows`) AS BIGINT) AS `rows`, CAST(sum(`of_sum_0`) AS BIGINT) AS `of_sum_0`, CAST(sum(`sum_0`) AS decimal(25,2)) AS `sum_0`, CAST(sum(`size_0`) AS decimal(25,2)) AS `size_0`, CAST(NULL AS decimal(19,6)) AS `mean_0`
 FROM (SELECT `key_0`, `key_1`, `rows`, `of_sum_0`, `sum_0`, `size_0`, `mean_0`
 FROM `__kept`
@@ -8,4 +8,4 @@ FROM `__changed_lineitem` AS `lineitem`
 WHERE l_shipdate <= DATE '1998-12-01' - INTERVAL 90 DAY
 GROUP BY l_returnflag, l_linestatus, `lineitem`.`__change`))
 GROUP BY `key_0`, `key_1`)
-WHERE CASE WHEN `rows` < 0 OR `of_sum_0` < 0 THEN raise_error('what is kept does not surely give what the query gives') ELSE `rows` > 0 END
+WHERE CASE WHEN `rows` < 0 OR `of_sum_0` < 0 THEN raise_error('what is kept does not surely give what the query gives') WHEN `rows` = 0 THEN false ELSE true END

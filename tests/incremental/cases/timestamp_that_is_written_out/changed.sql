@@ -1,4 +1,4 @@
-SELECT *
+SELECT `rows`
 FROM (SELECT CAST(sum(`rows`) AS BIGINT) AS `rows`
 FROM (SELECT `rows`
 FROM `__kept`

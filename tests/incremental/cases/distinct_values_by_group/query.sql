@@ -1,0 +1,1 @@
+SELECT o_custkey, COUNT(DISTINCT o_orderdate) AS days, SUM(o_shippriority) AS s, AVG(o_shippriority) AS a, MIN(o_orderkey) AS first FROM orders GROUP BY o_custkey HAVING COUNT(DISTINCT o_orderdate) > 1

@@ -1,0 +1,1 @@
+SELECT SUM(DISTINCT o_shippriority) AS s FROM orders
