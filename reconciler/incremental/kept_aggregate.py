@@ -39,7 +39,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from reconciler.incremental.model import KeptAggregate, KeptCount, KeptExtreme, KeptSum
-from reconciler.incremental.terms import current_reads, former_reads, places_of_change, quoted, term_text
+from reconciler.incremental.terms import change_of, current_reads, former_reads, places_of_change, quoted, term_text
 from reconciler.sql.block_model import AggregateBlock, AggregateCall, AliasUse, KeyUse, Span
 from reconciler.sql.repeatable import Number
 
@@ -221,8 +221,8 @@ def _that_stay(kept: KeptAggregate, numbers: Sequence[str]) -> str:
 def _groups_of_change(kept: KeptAggregate, place: int, changed: Collection[str], change: str) -> str:
     """The groups of what a change of one relation brings or takes, each with which of both."""
     block = kept.block
-    origin = term_text(kept.query, block.text.origin, block.relations, place, changed)
-    which = f"{quoted(block.relations[place].name)}.`{change}`"
+    origin = term_text(kept.query, block.text.origin, block.relations, place, changed, change)
+    which = change_of(block.relations[place], change)
     columns = ", ".join(f"{expression} AS `{name}`" for name, expression in _columns(kept) if not _is_type(name))
     return f"SELECT {columns}, {which} AS `{change}` FROM {origin}{_where(kept)}{_group_by([*_keys(kept), which])}"
 

@@ -6,6 +6,7 @@ the sum over i of T1 now ⋈ … ⋈ ΔTi ⋈ … ⋈ Tn before.
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from reconciler.sql.block_model import RelationUse, Span
 
@@ -36,18 +37,30 @@ def current_reads(uses: Sequence[RelationUse], changed: Collection[str]) -> froz
     return frozenset(use.relation for at, use in enumerate(uses) if use.relation not in changed or at < last)
 
 
-def term_text(query: str, span: Span, uses: Sequence[RelationUse], place: int, changed: Collection[str]) -> str:
-    """A part of the query, which names all of these relations, as the term of the one at that place."""
-    parts, position = [], span.start
+def term_text(
+    query: str, span: Span, uses: Sequence[RelationUse], place: int, changed: Collection[str], change: str | None = None
+) -> str:
+    """A part of the query, which names all of these relations, as the term of the one at that place. `change`: a column of
+    its changed rows, which SELECTs in FROM hand on."""
+    put: list[tuple[Span, str]] = []
     for at, use in enumerate(uses):
-        source = use.span.of(query)
-        is_renamed = at == place or (at > place and use.relation in changed)
-        if is_renamed:
+        if at == place or (at > place and use.relation in changed):
             name = changed_source(use.relation) if at == place else former_source(use.relation)
-            source = f"`{name}`" if use.has_alias else f"`{name}` AS {quoted(use.name)}"
-        parts += [query[position : use.span.start], source]
-        position = use.span.end
+            put.append((use.span, f"`{name}`" if use.has_alias else f"`{name}` AS {quoted(use.name)}"))
+    if change is not None:
+        for at, layer in enumerate(uses[place].within):
+            handed = change_of(replace(uses[place], within=uses[place].within[at + 1 :]), change)
+            put.append((Span(layer.place, layer.place), f", {handed} AS `{change}`"))
+    parts, position = [], span.start
+    for one, text in sorted(put, key=lambda pair: pair[0].start):
+        parts += [query[position : one.start], text]
+        position = one.end
     return "".join((*parts, query[position : span.end]))
+
+
+def change_of(use: RelationUse, change: str) -> str:
+    """That column of the changed rows of a relation, where its FROM is read."""
+    return f"{quoted(use.within[0].name if use.within else use.name)}.`{change}`"
 
 
 def quoted(name: str) -> str:

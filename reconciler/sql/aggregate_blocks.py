@@ -1,8 +1,8 @@
 """The aggregate of a query that may be kept: the one SELECT that groups rows of relations, and where its parts stand in the
 query's text.
 
-- Its FROM names nothing but relations, joined (`aggregate_walk`), and what decides its groups is surely the same when it is
-  computed again.
+- Its FROM names nothing but relations, joined, and SELECTs that are linear in theirs (`linear_walk`). What decides its
+  groups is surely the same when it is computed again.
 - Its aggregates are additive: COUNT, SUM and AVG of what surely are integers or decimals. Sums of floating numbers depend on
   the order of rows. Or they are one of the values: MIN, MAX and what is another name of these for booleans.
 - COUNT(DISTINCT x) is there for one x. SELECT DISTINCT without aggregate groups by its items.
@@ -97,6 +97,7 @@ class _Reading:
     def __init__(self, walk: AggregateWalk, parsed: Parsed, node: exp.Select, groups: Groups) -> None:
         self.walk = walk
         self.query = walk.text
+        self.parsed = parsed
         self.tokens = parsed.tokens
         self.tree = parsed.tree
         self.node = node
@@ -117,8 +118,8 @@ class _Reading:
         try:
             items = tuple(self._expression(span, item) for span, item in zip(text.items, self.node.expressions, strict=True))
             uses = self._all_uses(items)
-            taken = {" ".join(use.argument.split()) for use in uses if isinstance(use, AggregateCall) and use.kind == "distinct"}
-            if len(taken) > 1:
+            calls = [use for use in uses if isinstance(use, AggregateCall) and use.kind == "distinct"]
+            if len({" ".join(call.argument.split()) for call in calls}) > 1:
                 hint = "put each count into a MATERIALIZED view of its own"
                 return NotKept("COUNT(DISTINCT …) of several expressions has no rule", hint)
             return AggregateBlock(
@@ -140,7 +141,7 @@ class _Reading:
         return frozenset(key for table in others if (key := relation_key(table)) in self.walk.relations)
 
     def _relations(self, text: BlockText) -> tuple[RelationUse, ...]:
-        found = relation_uses(self.groups.uses, text)
+        found = relation_uses(self.groups.uses, self.parsed, self.query, text)
         if found is None:
             raise _Refused(NOT_TOLD_APART)
         return found

@@ -9,7 +9,7 @@ from sqlglot import exp
 from reconciler.base.names import fold
 from reconciler.sql.block_model import NotKept
 from reconciler.sql.grouping import grouped, is_plain_group
-from reconciler.sql.linear_walk import LinearWalk, items_of_from, linear_uses
+from reconciler.sql.linear_walk import FoundUse, LinearWalk, items_of_from
 from reconciler.sql.references import relation_key
 from reconciler.sql.scopes import Scope
 from reconciler.sql.surroundings import QuerySurroundings
@@ -21,10 +21,10 @@ _AROUND_CALLS: Final = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.Respec
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """A block whose FROM, WHERE and GROUP BY are good: its relations, each with whether it is linear, its keys, the
-    relations that subqueries read, and what is in sight."""
+    """A block whose FROM, WHERE and GROUP BY are good: its relations, its keys, the relations that subqueries of expressions
+    read, and what is in sight."""
 
-    uses: tuple[tuple[exp.Table, bool], ...]
+    uses: tuple[FoundUse, ...]
     keys: tuple[exp.Expr, ...]
     fixed: frozenset[str]
     scope: Scope
@@ -39,10 +39,11 @@ class AggregateWalk(LinearWalk):
         self.found: list[tuple[exp.Select, Groups | NotKept]] = []
 
     def leave(self, node: exp.Select, scope: Scope, named: Named) -> None:
+        super().leave(node, scope, named)
         has_aggregate = any(True for item in node.expressions for _ in self.aggregates(item))
         if node.args.get("group") is not None or node.args.get("distinct") is not None or has_aggregate:
             items = items_of_from(node)
-            if items and all(isinstance(item, exp.Table) and relation_key(item) not in named for item in items):
+            if items and all(_is_of_relations(item, named) for item in items):
                 self.found.append((node, self._groups(node, scope, named)))
 
     def aggregates(self, node: exp.Expr) -> Iterator[exp.Expr]:
@@ -67,11 +68,9 @@ class AggregateWalk(LinearWalk):
             return NotKept("its aggregate stands in a subquery of an expression", "join it in FROM")
         if scope.is_open:
             return NotKept("the columns of what it reads are not known", "once it was applied, they are")
-        uses = linear_uses(node)
-        if isinstance(uses, NotKept):
-            return uses
-        if not any(is_linear for _, is_linear in uses):
-            return NotKept("FULL JOIN has no rule")
+        origin = self.origin(node)
+        if isinstance(origin, NotKept):
+            return origin
         group = node.args.get("group")
         if group is not None and not is_plain_group(group):
             return NotKept("ROLLUP, CUBE and GROUPING SETS have no rule", "make a view of each grouping")
@@ -90,11 +89,10 @@ class AggregateWalk(LinearWalk):
         if any(isinstance(key.unnest(), exp.Literal) or key.find(exp.Query) is not None for key in keys):
             return NotKept("it groups by what is no expression of columns")
         fixed = self.decided(node, keys, scope, named)
-        return fixed if isinstance(fixed, NotKept) else Groups(uses, keys, fixed, scope, named)
-
+        return fixed if isinstance(fixed, NotKept) else Groups(origin[0], keys, fixed | origin[1], scope, named)
 
     def _distinct_items(self, node: exp.Select) -> tuple[exp.Expr, ...] | NotKept:
-        """The items of a SELECT DISTINCT without GROUP BY: as many keys. None where it has aggregates, which make it one row."""
+        """The items of a SELECT DISTINCT without GROUP BY: as many keys. None of them is one where it has aggregates."""
         items = tuple(item.unalias() for item in node.expressions)
         if any(True for item in items for _ in self.aggregates(item)):
             return ()
@@ -107,6 +105,11 @@ class AggregateWalk(LinearWalk):
 
     def _makes_rows(self, node: exp.Expr) -> bool:
         return isinstance(node, exp.Func) and spark_functions().get(self.name_of(node)) is FunctionKind.GENERATOR
+
+
+def _is_of_relations(item: exp.Expr, named: Named) -> bool:
+    """Whether what FROM names may be made of relations without an aggregate."""
+    return isinstance(item, exp.Subquery) or (isinstance(item, exp.Table) and relation_key(item) not in named)
 
 
 def below(node: exp.Expr) -> list[exp.Expr]:

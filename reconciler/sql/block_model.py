@@ -38,16 +38,26 @@ class BlockText:
 
 
 @dataclass(frozen=True, slots=True)
+class Layer:
+    """A SELECT in FROM: its alias, and the offset at which its select list ends."""
+
+    name: str
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
 class RelationUse:
     """A relation that a block reads in its FROM: its key, where its name stands in the query (`span`), the name that its
     columns have there, and whether that is written as an alias. `is_linear`: rows that come to it or go from it bring or
-    take rows of groups of their own, whatever the other relations hold."""
+    take rows of groups of their own, whatever the other relations hold. `within`: the SELECTs in FROM that it stands
+    in, outer ones first."""
 
     relation: str
     span: Span
     name: str
     has_alias: bool
     is_linear: bool
+    within: tuple[Layer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,28 +2,141 @@
 whatever is there besides.
 
 Where relations are joined by INNER or CROSS JOIN a block is linear in each of them; by LEFT, SEMI or ANTI JOIN in the left
-side only, by RIGHT JOIN in the right one, by FULL JOIN in none. So it is in no relation that a subquery reads.
+side only, by RIGHT JOIN in the right one, by FULL JOIN in none. So it is in no relation that a subquery of an expression
+reads. A SELECT in FROM that is linear itself is as good as its relations.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
 
 from sqlglot import exp
 
-from reconciler.sql.block_model import BlockText, NotKept, RelationUse, Span
+from reconciler.sql.block_model import BlockText, Layer, NotKept, RelationUse, Span
+from reconciler.sql.block_texts import block_text
 from reconciler.sql.blocks import Analyser
 from reconciler.sql.lineage_whole import is_whole
 from reconciler.sql.places import own_offset
 from reconciler.sql.query import Parsed, parse_query
 from reconciler.sql.references import relation_key
 from reconciler.sql.scopes import Scope, Value
+from reconciler.sql.surroundings import QuerySurroundings
 from reconciler.sql.values import Named
+from reconciler.sql.words import spark_aggregates
 
+_NO_RULE: Final = {
+    "with_": "WITH",
+    "distinct": "DISTINCT",
+    "limit": "LIMIT",
+    "offset": "OFFSET",
+    "qualify": "QUALIFY",
+    "laterals": "LATERAL VIEW",
+    "group": "an aggregate of another kind than COUNT, SUM and AVG",
+    "having": "an aggregate of another kind than COUNT, SUM and AVG",
+}
 _JOINS: Final = frozenset({"", "INNER", "CROSS", "OUTER", "SEMI", "ANTI"})
 
 
+@dataclass(frozen=True, slots=True)
+class FoundUse:
+    """A relation that a FROM names, whether the block is linear in it, and the SELECTs in FROM that it stands within, outer
+    ones first."""
+
+    table: exp.Table
+    is_linear: bool = True
+    within: tuple[exp.Subquery, ...] = ()
+
+
+Origin: TypeAlias = tuple[tuple[FoundUse, ...], frozenset[str]]
+"""The relations of a FROM in their order, and those (keys) that subqueries of expressions within it read."""
+
+
 class LinearWalk(Analyser):
-    """A walk that judges what decides the rows of blocks."""
+    """A walk that judges what decides the rows of blocks, and remembers what is in sight in each."""
+
+    def __init__(self, relations: Mapping[str, Mapping[str, str | None]], text: str, around: QuerySurroundings) -> None:
+        super().__init__(relations, text, around)
+        self.seen: dict[int, tuple[Scope, Named]] = {}
+
+    def leave(self, node: exp.Select, scope: Scope, named: Named) -> None:
+        self.seen[id(node)] = (scope, named)
+
+    def origin(self, node: exp.Select) -> Origin | NotKept:
+        """What a block reads in its FROM, where it is linear in any of that."""
+        if node.args.get("laterals"):
+            return NotKept("LATERAL VIEW has no rule", "put the rows that it makes into a MATERIALIZED view")
+        found: list[FoundUse] = []
+        fixed: frozenset[str] = frozenset()
+        for index, item in enumerate(items_of_from(node)):
+            origin = self._of_query(item) if isinstance(item, exp.Subquery) else self._of_name(item, self.seen[id(node)][1])
+            if isinstance(origin, NotKept):
+                return origin
+            uses, fixed = origin[0], fixed | origin[1]
+            if index:
+                join = node.args["joins"][index - 1]
+                if join.method or join.kind not in _JOINS:
+                    return NotKept(f"{join.method or join.kind} JOIN has no rule", "name the columns that it joins by")
+                if join.side in ("RIGHT", "FULL"):
+                    found = [replace(one, is_linear=False) for one in found]
+                if join.side in ("LEFT", "FULL") or join.kind in ("SEMI", "ANTI"):
+                    uses = tuple(replace(one, is_linear=False) for one in uses)
+            found += uses
+        if not any(one.is_linear for one in found):
+            return NotKept("FULL JOIN has no rule")
+        return tuple(found), fixed
+
+    def _of_name(self, item: exp.Expr, named: Named) -> Origin | NotKept:
+        if not isinstance(item, exp.Table) or relation_key(item) in named:
+            return NotKept("it reads a name of WITH, or what is no relation", "put that query into a MATERIALIZED view")
+        if any(part and name not in ("this", "alias") for name, part in item.args.items()):
+            return NotKept(f"FROM {item.name} has more than a name and an alias")
+        alias = item.args.get("alias")
+        if alias is not None and alias.args.get("columns"):
+            return NotKept(f"the alias of {item.name} renames columns", "rename them in the select list")
+        return (FoundUse(item),), frozenset()
+
+    def _of_query(self, item: exp.Subquery) -> Origin | NotKept:
+        """What a SELECT in FROM reads."""
+        node, alias = item.this, item.args.get("alias")
+        has_more = any(part and name not in ("this", "alias") for name, part in item.args.items())
+        if not isinstance(node, exp.Select) or has_more:
+            return NotKept("a query within it has no rule", "put that query into a MATERIALIZED view")
+        if alias is None or not alias.name or alias.args.get("columns"):
+            return NotKept("a query in its FROM has no alias, or one that renames columns", "name it: (…) AS name")
+        if any(one.is_star for one in node.expressions):
+            return NotKept("a query in its FROM has * for columns", "write the columns out")
+        why = self.why_not_linear(node)
+        if why is not None:
+            return why
+        scope, named = self.seen[id(node)]
+        origin = self.origin(node)
+        if isinstance(origin, NotKept):
+            return origin
+        fixed = self.decided(node, node.expressions, scope, named)
+        if isinstance(fixed, NotKept):
+            return fixed
+        return tuple(replace(one, within=(item, *one.within)) for one in origin[0]), fixed | origin[1]
+
+    def why_not_linear(self, node: exp.Select) -> NotKept | None:
+        """What is in a SELECT, besides its FROM, that makes its rows of several."""
+        beyond = next((word for part, word in _NO_RULE.items() if node.args.get(part)), None)
+        if beyond is not None:
+            return NotKept(f"{beyond} has no rule")
+        if not items_of_from(node):
+            return NotKept("a query within it has no rule", "put that query into a MATERIALIZED view")
+        if self.seen[id(node)][0].is_open:
+            return NotKept("the columns of what it reads are not known", "once it was applied, they are")
+        unfit = next((one for item in node.expressions for one in item.walk() if self._is_of_many(one)), None)
+        if unfit is not None:
+            word = self.name_of(unfit).upper() if isinstance(unfit, exp.Func) else "a function with OVER"
+            return NotKept(f"{word} has no rule")
+        return None
+
+    def _is_of_many(self, node: exp.Expr) -> bool:
+        """Whether a value is made of several rows of the block."""
+        if isinstance(node, exp.Window):
+            return True
+        return isinstance(node, exp.Func) and (isinstance(node, exp.AggFunc) or self.name_of(node) in spark_aggregates())
 
     def read(self) -> Parsed | None:
         """The query, walked through; None where it is not surely understood. Raises TooMuch and RecursionError."""
@@ -71,38 +184,25 @@ def items_of_from(node: exp.Select) -> list[exp.Expr]:
     return [origin.this, *(join.this for join in joins)] if origin is not None else []
 
 
-def linear_uses(node: exp.Select) -> tuple[tuple[exp.Table, bool], ...] | NotKept:
-    """The relations of a block that reads nothing else, and in which of them it is linear."""
-    if node.args.get("laterals"):
-        return NotKept("LATERAL VIEW has no rule", "put the rows that it makes into a MATERIALIZED view")
-    found: list[tuple[exp.Table, bool]] = []
-    for index, item in enumerate(items_of_from(node)):
-        assert isinstance(item, exp.Table)
-        if any(part and name not in ("this", "alias") for name, part in item.args.items()):
-            return NotKept(f"FROM {item.name} has more than a name and an alias")
-        alias = item.args.get("alias")
-        if alias is not None and alias.args.get("columns"):
-            return NotKept(f"the alias of {item.name} renames columns", "rename them in the select list")
-        is_linear = True
-        if index:
-            join = node.args["joins"][index - 1]
-            if join.method or join.kind not in _JOINS:
-                return NotKept(f"{join.method or join.kind} JOIN has no rule", "name the columns that it joins by")
-            if join.side in ("RIGHT", "FULL"):
-                found = [(one, False) for one, _ in found]
-            is_linear = join.side not in ("LEFT", "FULL") and join.kind not in ("SEMI", "ANTI")
-        found.append((item, is_linear))
+def relation_uses(uses: Iterable[FoundUse], parsed: Parsed, query: str, text: BlockText) -> tuple[RelationUse, ...] | None:
+    """Where the relations of a block stand in the query. None where that is not surely known."""
+    found = []
+    for one in uses:
+        span, layers = written_span(one.table.this), _layers(one, parsed, query)
+        if span is None or layers is None or not text.origin.has(span):
+            return None
+        name, has_alias = one.table.alias or one.table.name, bool(one.table.alias)
+        found.append(RelationUse(relation_key(one.table), span, name, has_alias, one.is_linear, layers))
     return tuple(found)
 
 
-def relation_uses(uses: Iterable[tuple[exp.Table, bool]], text: BlockText) -> tuple[RelationUse, ...] | None:
-    """Where the relations of a block stand in the query. None where that is not surely known."""
+def _layers(use: FoundUse, parsed: Parsed, query: str) -> tuple[Layer, ...] | None:
     found = []
-    for table, is_linear in uses:
-        span = written_span(table.this)
-        if span is None or not text.origin.has(span):
+    for one in use.within:
+        text = block_text(query, parsed.tokens, one.this)
+        if text is None:
             return None
-        found.append(RelationUse(relation_key(table), span, table.alias or table.name, bool(table.alias), is_linear))
+        found.append(Layer(one.alias, text.select.end))
     return tuple(found)
 
 

@@ -37,6 +37,13 @@ _FROM: Final = (
     ("t a JOIN t b ON a.k = b.k", ("a", "b")),
     ("t a JOIN u ON a.k = u.k JOIN t b ON b.g = u.g", ("a", "b", "u")),
     ("t JOIN u USING (k)", ("t", "u")),
+    ("(SELECT t.k, t.g, t.v{w} FROM t JOIN u ON t.k = u.k WHERE u.f > 0) AS a", ("a",)),
+    ("(SELECT t.k % 2 AS k, g, v{w} FROM t WHERE v > 0) a JOIN u ON a.k = u.k", ("a", "u")),
+    (
+        "(SELECT t.k, t.g, t.v{w} FROM (SELECT k + 1 AS k, g, v{w} FROM t) t, u WHERE t.g = u.g) AS a JOIN t ON a.k = t.k",
+        ("a", "t"),
+    ),
+    ("t LEFT JOIN (SELECT k, f FROM u) AS u ON t.k = u.k", ("t", "u")),
 )
 _AGGREGATES: Final = (
     "COUNT(*)",
@@ -84,6 +91,7 @@ _AROUND: Final = (
 def query_by(chance: Random, has_decimals: bool) -> str:
     """A query of the grammar."""
     origin, names = chance.choice(_FROM)
+    origin = origin.format(w=", t.w" if has_decimals else "")
     aliases = [name for name in names if name != "u"]
     t = chance.choice(aliases)
     aggregates = [one.format(t=chance.choice(aliases)) for one in chance.choices(_AGGREGATES, k=chance.randint(1, 3))]
@@ -128,6 +136,7 @@ def linear_query_by(chance: Random, has_right_joins: bool) -> str:
     kinds = [chance.choice(_ITEMS) for _ in range(chance.randint(1, 3))]
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
         origin, names = chance.choice(froms)
+        origin = origin.format(w="")
         aliases = [name for name in names if name != "u"]
         items = ", ".join(one.format(t=chance.choice(aliases), at=at) for at, one in enumerate(kinds))
         where = chance.choice((*_WHERE, " WHERE EXISTS (SELECT 1 FROM u AS e WHERE e.k = {t}.k)")).format(t=aliases[0])

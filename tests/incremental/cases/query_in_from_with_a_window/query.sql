@@ -1,0 +1,1 @@
+SELECT COUNT(*) AS n, MAX(r) AS r FROM (SELECT rank() OVER (ORDER BY o_custkey) AS r FROM orders) AS o
