@@ -1,15 +1,16 @@
 """How a view of a program is maintained.
 
-A view has a method if its query has one, it reads stored relations of its own pipeline only, calls no function of the
-pipeline's (a failed call is counted where it was made), and nothing is set that may have a say in what sums are. Types of
-columns that only Spark knows are those that stand in what is published; before that, sums of them have no rule.
+A view has a method if its query has one, it reads relations of its own pipeline only, calls no function of the pipeline's
+(a failed call is counted where it was made), and nothing is set that may have a say in what sums are. Queries of views that
+are computed in place are written into its own. Types of columns that only Spark knows are those that stand in what is
+published; before that, sums of them have no rule.
 
 Rows that went or came are told by comparing rows: so groups over tables with columns that Spark can't compare are not kept.
 Nor are those over floating numbers, of which two zeros count as equal and are not the same to every function.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -18,6 +19,7 @@ from reconciler.incremental.model import AddedRows, KeptAggregate, Maintenance, 
 from reconciler.project.program.model import Program, Table, View
 from reconciler.project.program.settings import SPARK, are_read_plainly, decisive_settings
 from reconciler.sql.block_model import NO_AGGREGATE, AggregateBlock, NotKept
+from reconciler.sql.inlined import inlined, without_names
 from reconciler.sql.lineage import ALL_COLUMNS
 from reconciler.sql.surroundings import USUAL
 
@@ -34,30 +36,74 @@ def maintenance(program: Program, view: View, stored: Mapping[str, Columns]) -> 
     """How a stored view of a program is maintained. `stored`: by key, the columns that views have where they are published,
     with their types."""
     columns: dict[str, Columns] = {}
-    for read in view.reads:
+    within = [view, *_in_place(program, view)]
+    reads = [read for one in within for read in one.reads]
+    for read in reads:
         key = fold(read.relation)
         relation = program.relations.get(key)
         if relation is None or is_foreign(key):
             return Recompute(f"it reads {read.relation}, which is another pipeline's or a version")
-        if not relation.is_stored:
-            return Recompute(f"it reads {relation.name}, which is computed in place", f"make {relation.name} MATERIALIZED")
         if any(fold(name).startswith("__") for name in relation.column_names):
             return Recompute(f"a column of {relation.name} has a name that begins with __")
-        columns[key] = _columns(program, key, stored)
-    if view.calls:
+        if relation.is_stored:
+            columns[key] = _columns(program, key, stored)
+    if any(one.calls for one in within):
         return Recompute("it calls functions of the pipeline, of which no rule is known", "write in SQL what they compute")
     if not are_read_plainly(program.settings):
         return Recompute("settings may have its query read otherwise than Spark reads it by itself")
     said = sorted(decisive_settings(program.settings).keys() - _SAY_NOTHING)
     if said:
         return Recompute(f"{said[0]} may have a say in what sums are", "leave it at Spark's default")
-    found = derived(view.query, tuple((key, tuple(columns[key].items())) for key in sorted(columns)))
+    query = _written(program, view)
+    if isinstance(query, Recompute):
+        return query
+    found = derived(query, tuple((key, tuple(columns[key].items())) for key in sorted(columns)))
     if isinstance(found, KeptAggregate):
-        for read in view.reads:
-            unfit = _unfit(columns[fold(read.relation)], {fold(name) for name in read.columns})
+        for read in reads:
+            used = {fold(name) for name in read.columns}
+            unfit = _unfit(columns[fold(read.relation)], used) if fold(read.relation) in columns else None
             if unfit is not None:
                 return Recompute(f"column {unfit[0]} of {read.relation} {unfit[1]}")
     return found
+
+
+def stored_reads(program: Program, view: View) -> tuple[str, ...]:
+    """The keys of the relations that a view reads, itself or by what is computed in place, sorted."""
+    reads = {fold(read.relation) for one in (view, *_in_place(program, view)) for read in one.reads}
+    return tuple(sorted(key for key in reads if key not in program.views or program.views[key].is_stored))
+
+
+def _in_place(program: Program, view: View) -> Iterator[View]:
+    """The views that are computed in place where this one is computed; one that several read comes as often."""
+    for read in view.reads:
+        found = program.views.get(fold(read.relation))
+        if found is not None and not found.is_stored:
+            yield found
+            yield from _in_place(program, found)
+
+
+def _written(program: Program, view: View) -> str | Recompute:
+    """The query of a view, with those of views that are computed in place written into it."""
+    bodies: dict[str, str] = {}
+    for read in view.reads:
+        found = program.views.get(fold(read.relation))
+        if found is None or found.is_stored:
+            continue
+        body = _written(program, found)
+        if isinstance(body, Recompute):
+            return body
+        if found.stream is not None or found.declaration.column_names:
+            return Recompute(f"it reads {found.name}, which is computed in place", f"make {found.name} MATERIALIZED")
+        bodies[fold(found.name)] = body
+    if not bodies:
+        return view.query
+    written = inlined(without_names(view.query) or view.query, bodies)
+    if written is None:
+        names = ", ".join(program.views[key].name for key in sorted(bodies))
+        return Recompute(
+            f"it reads {names}, computed in place, in a way that is not surely understood", f"make {names} MATERIALIZED"
+        )
+    return written
 
 
 def _columns(program: Program, key: str, stored: Mapping[str, Columns]) -> Columns:
@@ -82,11 +128,20 @@ def _unfit(columns: Columns, used: Collection[str]) -> tuple[str, str] | None:
 def derived(query: str, columns: tuple[tuple[str, tuple[tuple[str, str | None], ...]], ...]) -> Maintenance:
     """How a query is maintained over relations with these columns (pairs, by key), where nothing else matters. Remembered: a
     run asks at each step."""
+    known = {key: dict(of) for key, of in columns}
+    found = _derived(query, known)
+    if isinstance(found, Recompute):
+        without = without_names(query)
+        other = _derived(without, known) if without is not None else found
+        return found if isinstance(other, Recompute) else other
+    return found
+
+
+def _derived(query: str, known: Mapping[str, Columns]) -> Maintenance:
     from reconciler.incremental.kept_aggregate import kept_aggregate
     from reconciler.sql.aggregate_blocks import aggregate_block
     from reconciler.sql.linear_blocks import linear_blocks
 
-    known = {key: dict(of) for key, of in columns}
     blocks = linear_blocks(query, known, USUAL)
     if not isinstance(blocks, NotKept):
         return AddedRows(query, blocks)

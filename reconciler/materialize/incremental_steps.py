@@ -28,7 +28,7 @@ from reconciler.delta.tables import table_version, typed_columns
 from reconciler.engine.protocol import CHANGE_COLUMN, Built, Engine, Source, StoredSource, ViewBuild
 from reconciler.incremental import added_rows, kept_aggregate
 from reconciler.incremental.choice import Choice, Size, Sizes
-from reconciler.incremental.derive import maintenance
+from reconciler.incremental.derive import maintenance, stored_reads
 from reconciler.incremental.model import AddedRows, KeptAggregate, Maintenance, Recompute, Way
 from reconciler.materialize.changed_sources import StepChanges
 from reconciler.project.program.model import Program, View
@@ -64,7 +64,7 @@ class Brought:
 
 def bring_up_to_date(engine: Engine, program: Program, view: View, around: Around, build: ViewBuild, step: int) -> Brought:
     """Compute a view into the staging folder of `build`, which says how it is computed from its query."""
-    if around.choice.are_small(_sizes(view, around.changes).values()):
+    if around.choice.are_small(_sizes(program, view, around.changes).values()):
         return Brought(engine.build_view(build), None, Way.RECOMPUTED)
     method = _method(program, view, around)
     match method:
@@ -79,7 +79,7 @@ def bring_up_to_date(engine: Engine, program: Program, view: View, around: Aroun
 
 
 def _method(program: Program, view: View, around: Around) -> Maintenance:
-    keys = [key for read in view.reads if (key := fold(read.relation)) in around.changes.now]
+    keys = [key for key in stored_reads(program, view) if key in around.changes.now]
     return maintenance(program, view, {key: {c.name: c.type for c in around.changes.now[key].columns} for key in keys})
 
 
@@ -115,10 +115,9 @@ def _by_added_rows(work: "_Added", build: ViewBuild, step: int) -> Brought:
     return Brought(work.engine.build_view(build), None, way)
 
 
-def _sizes(view: View, changes: StepChanges) -> dict[str, Size]:
-    """Of all relations that a view reads. Nothing is known of one that is computed in place."""
-    keys = sorted({fold(read.relation) for read in view.reads})
-    placements = {key: changes.now.get(key) for key in keys}
+def _sizes(program: Program, view: View, changes: StepChanges) -> dict[str, Size]:
+    """Of all relations that a view reads, itself or by what is computed in place. Of those of others nothing is known."""
+    placements = {key: changes.now.get(key) for key in stored_reads(program, view)}
     return {key: Size(place.rows, place.bytes) if place else Size(None, None) for key, place in placements.items()}
 
 
@@ -155,7 +154,8 @@ class _Kept:
         is_current = known is not None and known.form == self.form(changes.before) and self._is_there(known)
         changed = frozenset(changes.of(self.method.relations))
         kept = known.bytes if known is not None and self.is_same_definition else None
-        sizes = Sizes(_sizes(self.view, changes), changed, cache(changes.changed_bytes), kept, is_current)
+        known_sizes = _sizes(self.program, self.view, changes)
+        sizes = Sizes(known_sizes, changed, cache(changes.changed_bytes), kept, is_current)
         return self.around.choice.way(self.method, sizes)
 
     def attempts(self, way: Way) -> tuple[Way, ...]:
@@ -226,7 +226,8 @@ class _Added:
         changed = frozenset(changes.of(self.method.relations))
         # Heads of early versions had no columns.
         has_columns = bool(self._columns())
-        sizes = Sizes(_sizes(self.view, changes), changed, cache(changes.added_bytes), None, has_columns)
+        known_sizes = _sizes(self.program, self.view, changes)
+        sizes = Sizes(known_sizes, changed, cache(changes.added_bytes), None, has_columns)
         return self.around.choice.way(self.method, sizes)
 
     def added(self, build: ViewBuild, folder: str) -> ViewBuild:

@@ -14,6 +14,7 @@ from reconciler.incremental.kept_aggregate import kept_aggregate
 from reconciler.incremental.model import AddedRows, KeptAggregate
 from reconciler.sql.aggregate_blocks import aggregate_block
 from reconciler.sql.block_model import AggregateBlock, NotKept
+from reconciler.sql.inlined import without_names
 from reconciler.sql.linear_blocks import linear_blocks
 from reconciler.sql.surroundings import USUAL
 
@@ -44,7 +45,9 @@ _FROM: Final = (
         ("a", "t"),
     ),
     ("t LEFT JOIN (SELECT k, f FROM u) AS u ON t.k = u.k", ("t", "u")),
+    ("named AS a JOIN t ON a.k = t.k", ("a", "t")),
 )
+_NAMED: Final = "WITH named AS (SELECT t.k, t.g, t.v{w} FROM t JOIN u ON t.k = u.k WHERE u.f > 0) "
 _AGGREGATES: Final = (
     "COUNT(*)",
     "COUNT({t}.v)",
@@ -103,13 +106,16 @@ def query_by(chance: Random, has_decimals: bool) -> str:
     where = chance.choice(_WHERE).format(t=t)
     having = chance.choice(_HAVING).format(t=t)
     keys = [one.format(t=t) for one in chance.sample(_KEYS, k=chance.choice((0, 1, 1, 2)))]
+    names = _NAMED.format(w=", t.w" if has_decimals else "") if "named" in origin else ""
     if not keys:
-        return f"SELECT {listed} FROM {origin}{where}{having if 'a0' not in having else ''}"
+        return f"{names}SELECT {listed} FROM {origin}{where}{having if 'a0' not in having else ''}"
     named = ", ".join(f"{one} AS {'key' if not at else f'key{at}'}" for at, one in enumerate(keys))
     if chance.random() < 0.1:
-        return f"SELECT DISTINCT {named} FROM {origin}{where}"
+        return f"{names}SELECT DISTINCT {named} FROM {origin}{where}"
     grouped = ", ".join(keys) if chance.random() < 0.7 else ", ".join(str(at + 1) for at in range(len(keys)))
     block = f"SELECT {named}, {listed} FROM {origin}{where} GROUP BY {grouped}{having}"
+    if names:
+        return f"{names}{block}"
     around = chance.choice(_AROUND if not has_decimals and keys[0].startswith(f"{t}.k") else _AROUND[:4])
     return around.format(block=block)
 
@@ -117,6 +123,9 @@ def query_by(chance: Random, has_decimals: bool) -> str:
 def kept_of(query: str) -> KeptAggregate:
     """What is kept of a query, which has something to keep."""
     block = aggregate_block(query, COLUMNS, USUAL)
+    if isinstance(block, NotKept):
+        query = without_names(query) or query
+        block = aggregate_block(query, COLUMNS, USUAL)
     assert isinstance(block, AggregateBlock), (query, block)
     return kept_aggregate(query, block)
 
@@ -131,7 +140,7 @@ _ITEMS: Final = (
 
 def linear_query_by(chance: Random, has_right_joins: bool) -> str:
     """A query without aggregate. SQLite forgets WHERE of a branch of UNION ALL that has a RIGHT JOIN."""
-    froms = [one for one in _FROM if has_right_joins or "RIGHT" not in one[0]]
+    froms = [one for one in _FROM if (has_right_joins or "RIGHT" not in one[0]) and "named" not in one[0]]
     branches = []
     kinds = [chance.choice(_ITEMS) for _ in range(chance.randint(1, 3))]
     for _ in range(chance.choice((1, 1, 1, 2, 3))):

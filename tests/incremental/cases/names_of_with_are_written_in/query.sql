@@ -1,0 +1,1 @@
+WITH paid AS (SELECT o_orderkey, o_custkey FROM orders WHERE o_shippriority > 0), `all of it` AS (SELECT p.o_custkey, l.l_quantity FROM paid p JOIN lineitem l ON l.l_orderkey = p.o_orderkey) SELECT o_custkey, SUM(l_quantity) AS quantity FROM `all of it` GROUP BY o_custkey
