@@ -383,6 +383,7 @@ _HAZARDS: Final = {
     "H938": "deletes no longer find rows that are there",
     "H939": "an output writes where another pipeline's does",
     "H940": "a view reads rows that nobody keeps up to date",
+    "H941": "a view no longer follows what changes",
 }
 
 CODES: Final[dict[str, str]] = (

@@ -10,16 +10,16 @@ Nor are those over floating numbers, of which two zeros count as equal and are n
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from functools import lru_cache
 from typing import Final, TypeAlias
 
 from reconciler.base.names import fold, is_foreign
+from reconciler.incremental.in_place import views_in_place, written_query
 from reconciler.incremental.model import AddedRows, KeptAggregate, Maintenance, Recompute
 from reconciler.project.program.model import Program, Table, View
 from reconciler.project.program.settings import SPARK, are_read_plainly, decisive_settings
 from reconciler.sql.block_model import NO_AGGREGATE, AggregateBlock, NotKept
-from reconciler.sql.inlined import inlined, without_names
 from reconciler.sql.lineage import ALL_COLUMNS
 from reconciler.sql.surroundings import USUAL
 
@@ -36,7 +36,7 @@ def maintenance(program: Program, view: View, stored: Mapping[str, Columns]) -> 
     """How a stored view of a program is maintained. `stored`: by key, the columns that views have where they are published,
     with their types."""
     columns: dict[str, Columns] = {}
-    within = [view, *_in_place(program, view)]
+    within = [view, *views_in_place(program, view)]
     reads = [read for one in within for read in one.reads]
     for read in reads:
         key = fold(read.relation)
@@ -54,7 +54,7 @@ def maintenance(program: Program, view: View, stored: Mapping[str, Columns]) -> 
     said = sorted(decisive_settings(program.settings).keys() - _SAY_NOTHING)
     if said:
         return Recompute(f"{said[0]} may have a say in what sums are", "leave it at Spark's default")
-    query = _written(program, view)
+    query = written_query(program, view)
     if isinstance(query, Recompute):
         return query
     found = derived(query, tuple((key, tuple(columns[key].items())) for key in sorted(columns)))
@@ -67,43 +67,23 @@ def maintenance(program: Program, view: View, stored: Mapping[str, Columns]) -> 
     return found
 
 
+def question(program: Program, view: View) -> Hashable:
+    """All that decides how a view is maintained, but for what only Spark knows: to equal questions the answers are equal."""
+    within = [view, *views_in_place(program, view)]
+    reads = sorted({fold(read.relation) for one in within for read in one.reads})
+    columns = [
+        (key, program.relations[key].is_stored, *_columns(program, key, {}).items())
+        for key in reads
+        if key in program.relations
+    ]
+    settings = sorted(decisive_settings(program.settings).items())
+    return repr([[(one.query, one.declaration.column_names, one.calls) for one in within], reads, columns, settings])
+
+
 def stored_reads(program: Program, view: View) -> tuple[str, ...]:
     """The keys of the relations that a view reads, itself or by what is computed in place, sorted."""
-    reads = {fold(read.relation) for one in (view, *_in_place(program, view)) for read in one.reads}
+    reads = {fold(read.relation) for one in (view, *views_in_place(program, view)) for read in one.reads}
     return tuple(sorted(key for key in reads if key not in program.views or program.views[key].is_stored))
-
-
-def _in_place(program: Program, view: View) -> Iterator[View]:
-    """The views that are computed in place where this one is computed; one that several read comes as often."""
-    for read in view.reads:
-        found = program.views.get(fold(read.relation))
-        if found is not None and not found.is_stored:
-            yield found
-            yield from _in_place(program, found)
-
-
-def _written(program: Program, view: View) -> str | Recompute:
-    """The query of a view, with those of views that are computed in place written into it."""
-    bodies: dict[str, str] = {}
-    for read in view.reads:
-        found = program.views.get(fold(read.relation))
-        if found is None or found.is_stored:
-            continue
-        body = _written(program, found)
-        if isinstance(body, Recompute):
-            return body
-        if found.stream is not None or found.declaration.column_names:
-            return Recompute(f"it reads {found.name}, which is computed in place", f"make {found.name} MATERIALIZED")
-        bodies[fold(found.name)] = body
-    if not bodies:
-        return view.query
-    written = inlined(without_names(view.query) or view.query, bodies)
-    if written is None:
-        names = ", ".join(program.views[key].name for key in sorted(bodies))
-        return Recompute(
-            f"it reads {names}, computed in place, in a way that is not surely understood", f"make {names} MATERIALIZED"
-        )
-    return written
 
 
 def _columns(program: Program, key: str, stored: Mapping[str, Columns]) -> Columns:
@@ -131,6 +111,8 @@ def derived(query: str, columns: tuple[tuple[str, tuple[tuple[str, str | None], 
     known = {key: dict(of) for key, of in columns}
     found = _derived(query, known)
     if isinstance(found, Recompute):
+        from reconciler.sql.inlined import without_names
+
         without = without_names(query)
         other = _derived(without, known) if without is not None else found
         return found if isinstance(other, Recompute) else other

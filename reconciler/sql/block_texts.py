@@ -30,7 +30,8 @@ def block_text(query: str, tokens: Sequence[Token], node: exp.Select) -> BlockTe
     bare = node.copy()
     bare.set("with_", None)
     place = offset_of(node)
-    for begin, token in enumerate(tokens):
+    # The one next before its first name, but where subqueries come before that.
+    for begin, token in reversed([*enumerate(tokens)]):
         if token.is_word("SELECT") and place is not None and token.start <= place:
             own = tokens[begin : _end(tokens, begin)]
             if place < own[-1].end and _parsed(query[own[0].start : own[-1].end]) == bare:

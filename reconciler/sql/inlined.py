@@ -18,7 +18,7 @@ from reconciler.sql.linear_walk import written_span
 from reconciler.sql.query import Parsed, parse_query
 from reconciler.sql.references import relation_key
 
-_LONGEST: Final = 100_000
+_LONGEST: Final = 10_000
 """Of a query that others are written into, in characters."""
 
 

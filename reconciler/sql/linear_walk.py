@@ -6,7 +6,7 @@ side only, by RIGHT JOIN in the right one, by FULL JOIN in none. So it is in no 
 reads. A SELECT in FROM that is linear itself is as good as its relations.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
@@ -34,6 +34,9 @@ _NO_RULE: Final = {
     "group": "an aggregate of another kind than COUNT, SUM and AVG",
     "having": "an aggregate of another kind than COUNT, SUM and AVG",
 }
+_MOST_USES: Final = 16
+"""Each is a term, and stands in each of them."""
+
 _JOINS: Final = frozenset({"", "INNER", "CROSS", "OUTER", "SEMI", "ANTI"})
 
 
@@ -81,6 +84,10 @@ class LinearWalk(Analyser):
                 if join.side in ("LEFT", "FULL") or join.kind in ("SEMI", "ANTI"):
                     uses = tuple(replace(one, is_linear=False) for one in uses)
             found += uses
+            if len(found) > _MOST_USES:
+                return NotKept(
+                    f"it joins more than {_MOST_USES} relations", "put some of its joins into a MATERIALIZED view"
+                )
         if not any(one.is_linear for one in found):
             return NotKept("FULL JOIN has no rule")
         return tuple(found), fixed
@@ -184,11 +191,13 @@ def items_of_from(node: exp.Select) -> list[exp.Expr]:
     return [origin.this, *(join.this for join in joins)] if origin is not None else []
 
 
-def relation_uses(uses: Iterable[FoundUse], parsed: Parsed, query: str, text: BlockText) -> tuple[RelationUse, ...] | None:
+def relation_uses(uses: Sequence[FoundUse], parsed: Parsed, query: str, text: BlockText) -> tuple[RelationUse, ...] | None:
     """Where the relations of a block stand in the query. None where that is not surely known."""
     found = []
+    within = {id(one): one.this for use in uses for one in use.within}
+    texts = {key: block_text(query, parsed.tokens, node) for key, node in within.items()}
     for one in uses:
-        span, layers = written_span(one.table.this), _layers(one, parsed, query)
+        span, layers = written_span(one.table.this), _layers(one, texts)
         if span is None or layers is None or not text.origin.has(span):
             return None
         name, has_alias = one.table.alias or one.table.name, bool(one.table.alias)
@@ -196,10 +205,10 @@ def relation_uses(uses: Iterable[FoundUse], parsed: Parsed, query: str, text: Bl
     return tuple(found)
 
 
-def _layers(use: FoundUse, parsed: Parsed, query: str) -> tuple[Layer, ...] | None:
+def _layers(use: FoundUse, texts: Mapping[int, BlockText | None]) -> tuple[Layer, ...] | None:
     found = []
     for one in use.within:
-        text = block_text(query, parsed.tokens, one.this)
+        text = texts[id(one)]
         if text is None:
             return None
         found.append(Layer(one.alias, text.select.end))

@@ -1,5 +1,6 @@
 """How the views of a program are maintained, and what prevents it."""
 
+import time
 from collections.abc import Mapping
 
 import pytest
@@ -57,6 +58,28 @@ def test_one_that_renames_columns_is_in_the_way() -> None:
     assert isinstance(found, Recompute)
     assert found.reason == "it reads renamed, which is computed in place"
     assert found.hint == "make renamed MATERIALIZED"
+
+
+def test_what_reads_itself_over_and_over_is_told_soon() -> None:
+    """Each view reads the one before it twice, by two that stand between: the text would double with each."""
+    views = "".join(
+        f"CREATE VIEW a{at} AS SELECT k FROM c{at - 1};\nCREATE VIEW b{at} AS SELECT k FROM c{at - 1};\n"
+        f"CREATE VIEW c{at} AS SELECT a.k FROM a{at} AS a JOIN b{at} AS b ON a.k = b.k;\n"
+        for at in range(1, 60)
+    )
+    start = "CREATE VIEW c0 AS SELECT k FROM t;\n"
+    cases = {
+        59: "it reads 178 views that are computed in place",
+        9: "can't surely be written into its query",
+        5: "it joins more than 16 relations",
+    }
+    for last, reason in cases.items():
+        result = compiled(f"{TABLES}{start}{views}CREATE MATERIALIZED VIEW wanted AS SELECT COUNT(*) AS n FROM c{last};")
+        before = time.process_time()
+        found = maintenance(result.program, result.program.views["wanted"], {})
+        assert time.process_time() - before < 5
+        assert isinstance(found, Recompute)
+        assert reason in found.reason
 
 
 def test_types_of_what_a_view_gives_are_those_that_are_published() -> None:

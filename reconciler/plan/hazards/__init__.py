@@ -15,6 +15,7 @@ from reconciler.plan.hazards.columns import features_added, public_columns_chang
 from reconciler.plan.hazards.connectors import inputs_may_wait, inputs_read_again, sinks_left_stale, sinks_of_others
 from reconciler.plan.hazards.deletes import deletes_miss
 from reconciler.plan.hazards.fields import inputs_lose_fields
+from reconciler.plan.hazards.following import methods_lost
 from reconciler.plan.hazards.queries import cross_joins_added, undetermined_views
 from reconciler.plan.hazards.readers import NOTHING_BESIDE, Beside, readers_lose
 from reconciler.plan.hazards.removal import (
@@ -78,4 +79,5 @@ _ANALYSERS: tuple[Callable[[Diff, Program, Program], Iterator[Hazard]], ...] = (
     reading_changed,
     safeguards_lifted,
     versions_are_read,
+    methods_lost,
 )

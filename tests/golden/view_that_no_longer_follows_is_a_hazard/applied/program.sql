@@ -1,0 +1,3 @@
+CREATE TABLE sales (good VARCHAR, amount DECIMAL(10,2));
+CREATE MATERIALIZED VIEW revenue AS SELECT good, SUM(amount) AS amount FROM sales GROUP BY good;
+CREATE MATERIALIZED VIEW visits AS SELECT good, COUNT(*) AS n FROM sales GROUP BY good;
