@@ -37,6 +37,8 @@ def inlined(query: str, bodies: Mapping[str, str]) -> str | None:
                 return None
             # A comment may end the text, up to the end of its line.
             put.append((span, f"(\n{body}\n)" if table.alias else f"(\n{body}\n) AS {span.of(query)}"))
+    if not put:
+        return query
     parts, position = [], 0
     for span, text in sorted(put, key=lambda pair: pair[0].start):
         parts += [query[position : span.start], text]
