@@ -14,16 +14,17 @@ from reconciler.base.errors import ReconcileError
 from reconciler.base.version import __version__
 from reconciler.environment.source import pipeline_names
 from reconciler.environment.target import Target
-from reconciler.registry.model import Deployment
+from reconciler.registry.model import Controls, Deployment
 from reconciler.rest.compilation import Compiled, Compiler, program_info
 from reconciler.rest.configuration import whole_program, whole_runtime
 from reconciler.rest.deployments import Deployments
 from reconciler.rest.descriptions import Description, folder_of_requests, read_description
-from reconciler.rest.errors import no_such_pipeline
+from reconciler.rest.errors import may_pass, no_such_pipeline, told_of
 from reconciler.rest.refused_rows import read_refused
 from reconciler.rest.same_starts import PAUSED, RUNNING, STOPPED
 from reconciler.service.states import Standing, read_standing
 from reconciler.state.checkpoints import Checkpoint, list_checkpoints
+from reconciler.state.lifecycle import Evidence
 from reconciler.workspace.pipelines import known_pipelines
 
 _WISHES: Final[Mapping[str, str]] = {STOPPED: "Stopped", RUNNING: "Running", PAUSED: "Paused"}
@@ -96,6 +97,18 @@ class Lookup:
             # One that is damaged hides no other; whoever wants to change it is told.
             description = None
         return Seen(name, description, self._compiler.compile(name), wish, standing, status)
+
+    def see_in_list(self, name: str) -> Seen:
+        """A pipeline that is among `names`, for a list of all: one of which something is damaged is stopped, has the error,
+        and hides no other. Raises ReconcileError where the registry can't be reached for a moment."""
+        try:
+            return self.see_known(name)
+        except ReconcileError as error:
+            if may_pass(error):
+                raise
+            wish = Deployment(error=told_of(error).to_json())
+            nothing = Standing(Evidence(), None, None, Controls(), {}, None)
+            return Seen(name, None, self._compiler.compile(name), wish, nothing, "Stopped")
 
     def to_json(self, seen: Seen, selector: str) -> JsonObject:
         """The object, whole (`all`) or as far as it tells how the pipeline stands (`status`)."""

@@ -29,6 +29,12 @@ def test_one_that_is_damaged_holds_up_no_other(own_service: Callable[..., Servin
         file.write_bytes(b"nothing")
     service.start()
     Pipeline.get("bbb", service.client).wait_for_status(PipelineStatus.RUNNING, timeout=60)
+    listed = {one.name: one for one in Pipeline.all(service.client)}
+    assert sorted(listed) == ["aaa", "bbb"]
+    assert listed["bbb"]._inner.deployment_error is None
+    error = listed["aaa"]._inner.deployment_error
+    assert error is not None
+    assert error["error_code"] == "G602"
     if damaged == "head":
         for _ in range(100):
             stored = registry.document("aaa", Deployment)

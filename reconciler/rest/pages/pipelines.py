@@ -82,9 +82,9 @@ def router(service: Service) -> APIRouter:
 
     @pages.get("/pipelines")
     def list_pipelines(selector: Selector = "all") -> list[JsonObject]:
-        """All pipelines: those made here, and those of git."""
+        """All pipelines: those made here, and those of git. One that is damaged in the registry has a `deployment_error`."""
         lookup = service.lookup
-        return [lookup.to_json(lookup.see(name), selector) for name in lookup.names()]
+        return [lookup.to_json(lookup.see_in_list(name), selector) for name in lookup.names()]
 
     @pages.post("/pipelines", status_code=201)
     def create(given: Given) -> JsonObject:
