@@ -73,6 +73,9 @@ class Callers:
 asking: ContextVar[str] = ContextVar("asking", default="")
 """The name of who asks, while a request is answered."""
 
+role_of_asking: ContextVar[Role] = ContextVar("role_of_asking", default=Role.ADMIN)
+"""What who asks may do, while a request is answered."""
+
 
 def callers_of(user: str, token: str, file: Path | None) -> Callers:
     """The callers that a file of tokens names, and whoever knows `token`, who is the user himself. Raises ReconcileError
@@ -100,6 +103,11 @@ def needed(method: str, path: str, query: Mapping[str, str]) -> Role:
     if _MAKES.fullmatch(path):
         return Role.ADMIN
     return Role.OPERATOR if _OPERATES.fullmatch(path) else Role.ADMIN
+
+
+def may_do(act: str) -> bool:
+    """Whether who asks may do that in the console with a pipeline."""
+    return role_of_asking.get() >= needed("POST", f"/console/pipelines/one/{act}", {})
 
 
 def _entries(file: Path) -> Sequence[Any]:

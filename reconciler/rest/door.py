@@ -15,12 +15,13 @@ from fastapi import Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from reconciler.rest.access import Callers, asking, needed
+from reconciler.rest.access import Caller, Callers, Role, asking, needed, role_of_asking
 from reconciler.rest.errors import Told
 
 _MOST_BYTES: Final = 256 * 1024 * 1024
 _OF_THIS_MACHINE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _COOKIE: Final = "reconcile_token"
+_NOBODY: Final = Caller("", Role.VIEWER)
 _LOGIN: Final = "/login"
 _MOST_BYTES_OF_LOGIN: Final = 8 * 1024
 """Whoever sends it is not known yet."""
@@ -55,14 +56,15 @@ class Door:
         if isinstance(let_in, Response):
             await let_in(scope, receive, send)
             return
-        told = asking.set(let_in)
+        name, role = asking.set(let_in.name), role_of_asking.set(let_in.role)
         try:
             await self._inside(scope, receive, send)
         finally:
-            asking.reset(told)
+            asking.reset(name)
+            role_of_asking.reset(role)
 
-    async def _let_in(self, request: Request) -> Response | str:
-        """What is answered to whoever is not let in; else the name of who is, as it stands in records."""
+    async def _let_in(self, request: Request) -> Response | Caller:
+        """What is answered to whoever is not let in; else who is, by the name that stands in records."""
         told = self._unfit(request)
         if told is not None:
             return sent(told)
@@ -70,7 +72,7 @@ class Door:
         if self._callers.by_digest and path == _LOGIN:
             return await self._logged_in(request)
         if path.startswith("/static/"):
-            return ""
+            return _NOBODY
         caller = self._callers.known(_token(request))
         if caller is None:
             return self._unknown(request)
@@ -78,7 +80,7 @@ class Door:
         if caller.role < role:
             message = f"{caller.name} is {caller.role.name.lower()}, and this needs {role.name.lower()}"
             return self._refused(request, Told(403, "RoleRequired", message))
-        return caller.name if self._callers.by_digest else ""
+        return caller if self._callers.by_digest else Caller("", caller.role)
 
     def _unfit(self, request: Request) -> Told | None:
         host, origin = request.headers.get("host", ""), request.headers.get("origin")

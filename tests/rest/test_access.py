@@ -121,8 +121,16 @@ def test_each_may_do_what_his_role_says(own_service: Callable[..., Serving], tmp
     assert operated.status() == PipelineStatus.AWAITINGAPPROVAL
     with pytest.raises(FelderaAPIError, match="needs approver"):
         operated.approve()
-    page = f"{service.address}/console/pipelines/shop/plan"
-    shown = requests.get(page, headers={"authorization": "Bearer APPROVER"}, timeout=60).text
+    console = f"{service.address}/console/pipelines/shop"
+
+    def seen(page: str, role: Role) -> str:
+        return requests.get(f"{console}{page}", headers={"authorization": f"Bearer {role.name}"}, timeout=60).text
+
+    assert 'method="post"' not in seen("", Role.VIEWER) + seen("/plan", Role.VIEWER) + seen("/plan", Role.OPERATOR)
+    assert "takes the role approver" in seen("/plan", Role.OPERATOR)
+    assert 'action="/console/pipelines/shop/stop"' in seen("", Role.OPERATOR)
+    shown = seen("/plan", Role.APPROVER)
+    assert "Approve this plan" in shown
     assert "You are approver." in shown
     assert 'name="by"' not in shown
     Pipeline.get("shop", as_(Role.APPROVER)).approve()

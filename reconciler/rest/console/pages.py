@@ -20,7 +20,7 @@ from reconciler.base.names import fold
 from reconciler.base.printing import printable
 from reconciler.base.version import __version__
 from reconciler.registry.model import Deployment
-from reconciler.rest.access import asking
+from reconciler.rest.access import asking, may_do
 from reconciler.rest.console import acts, views
 from reconciler.rest.console.acts import ANOTHER_PLAN
 from reconciler.rest.console.graph import draw
@@ -151,6 +151,8 @@ class _Renderer:
         self._pages = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined)
         self._pages.filters["path"] = lambda text: quote(str(text), safe="")
         self._pages.filters["printable"] = printable
+        # Acts that who looks may not do are not offered.
+        self._pages.globals["may_do"] = may_do
         self._service = service
 
     def __call__(self, template: str, status_code: int = 200, mark: str = "", **values: Any) -> HTMLResponse:
