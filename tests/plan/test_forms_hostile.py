@@ -126,7 +126,7 @@ def problems_of(text: str, headings: int) -> list[str]:
     return found
 
 
-@settings(max_examples=40, phases=PHASES, deadline=None)
+@settings(max_examples=25, phases=PHASES, deadline=None)
 @given(plans(), st.sampled_from([3_000, 8_000, 64_000]))
 def test_markdown_of_any_plan(found: Plan, limit: int) -> None:
     text = render_markdown(found, limit)
