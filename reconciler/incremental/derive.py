@@ -76,7 +76,8 @@ def question(program: Program, view: View) -> Hashable:
         for key in reads
         if key in program.relations
     ]
-    settings = sorted(decisive_settings(program.settings).items())
+    said = decisive_settings(program.settings)
+    settings = (are_read_plainly(program.settings), sorted((name, said[name]) for name in said.keys() - _SAY_NOTHING))
     return repr([[(one.query, one.declaration.column_names, one.calls) for one in within], reads, columns, settings])
 
 

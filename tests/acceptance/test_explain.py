@@ -283,7 +283,7 @@ def test_the_python_interface(root: Path) -> None:
     [
         ("SELECT note, SUM(qty) AS qty FROM orders GROUP BY note", "kept_aggregate"),
         ("SELECT id, note FROM orders", "added_rows"),
-        ("SELECT MAX(qty) AS qty FROM orders", "recompute"),
+        ("SELECT STDDEV(qty) AS qty FROM orders", "recompute"),
     ],
 )
 def test_how_a_view_is_maintained_has_a_name(
