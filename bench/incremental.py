@@ -3,8 +3,9 @@
     python -m bench.incremental [--scale 0.05] [--scale 0.5] [--steps 3] [--change 0.001]
 
 TPC-H's lineitem, orders and customer, with views like Q1, Q6 and Q3, orders by segment of customers (a join with a table
-that does not change), and the largest price (which has no rule: it costs the same either way). Each step brings so many
-new orders (`--change`, of those that are there) with their lineitems, and takes those of the step before.
+that does not change), the largest price, the number of different days, and the price in the middle (which has no rule: it
+costs the same either way). Each step brings so many new orders (`--change`, of those that are there) with their lineitems,
+and takes those of the step before.
 
 Two copies of the pipeline take the same steps in turns, in one process on one warm Spark: in one, views are computed from
 their queries. CPU is that of Python and Java between the boundaries of a view; medians of the steps after the first two.
@@ -75,6 +76,8 @@ GROUP BY l_orderkey, o_orderdate, o_shippriority ORDER BY revenue DESC, o_orderd
 SELECT c_mktsegment, YEAR(o_orderdate) AS year, COUNT(*) AS orders FROM orders JOIN customer ON c_custkey = o_custkey
 GROUP BY c_mktsegment, YEAR(o_orderdate)""",
     "largest": "SELECT l_returnflag, MAX(l_extendedprice) AS price FROM lineitem GROUP BY l_returnflag",
+    "days": "SELECT l_returnflag, COUNT(DISTINCT l_shipdate) AS days FROM lineitem GROUP BY l_returnflag",
+    "middle": "SELECT l_returnflag, percentile(l_extendedprice, 0.5) AS price FROM lineitem GROUP BY l_returnflag",
 }
 _PIPELINE: Final = """\
 apiVersion: reconciler/v1
