@@ -63,10 +63,13 @@ def kill_all(service: Serving) -> None:
 def _kill_for_good(service: Serving) -> None:
     assert service.process is not None
     server = psutil.Process(service.process.pid)
-    for one in [server, *server.children(recursive=True)]:
+    every = [server, *server.children(recursive=True)]
+    for one in every:
         with contextlib.suppress(psutil.NoSuchProcess):
             one.kill()
     service.process.wait()
+    # Whoever is killed lives on for a moment where the machine has much to do.
+    assert psutil.wait_procs(every, timeout=30)[1] == []
 
 
 def started_again(service: Serving, name: str) -> Pipeline:
