@@ -103,6 +103,12 @@ class Description:
         )
 
 
+def new_description(name: str) -> Description:
+    """That of a pipeline that is made now: one moment is that of all of it."""
+    moment = this_moment()
+    return Description(name, created_at=moment, program_status_since=moment)
+
+
 def committed_among(target: Target, names: Iterable[str]) -> frozenset[str]:
     """Those of these pipelines that were made through the API, and are git's by now; git is asked once."""
     made = [name for name in names if os.path.lexists(target.root / PIPELINES_FOLDER / name / DESCRIPTION_FILE)]

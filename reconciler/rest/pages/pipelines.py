@@ -12,6 +12,7 @@ from reconciler.environment.source import pipeline_names
 from reconciler.rest.configuration import is_deeper, require_configuration
 from reconciler.rest.descriptions import (
     Description,
+    new_description,
     remove_files,
     remove_requests,
     require_may_make,
@@ -95,7 +96,7 @@ def router(service: Service) -> APIRouter:
         with service.deployments.lock(name):
             if name in pipeline_names(service.target.root):
                 raise Refused(409, "DuplicateName", f"a pipeline named '{name}' already exists")
-            return _write(Description(name).with_values(given.changes()), None)
+            return _write(new_description(name).with_values(given.changes()), None)
 
     @pages.get("/pipelines/{name}")
     def read(name: str, selector: Selector = "all") -> JsonObject:
@@ -108,7 +109,7 @@ def router(service: Service) -> APIRouter:
         with service.deployments.lock(name):
             if name not in pipeline_names(service.target.root):
                 response.status_code = 201
-                return _write(Description(name).with_values(given.changes()), None)
+                return _write(new_description(name).with_values(given.changes()), None)
             known = require_own(service.target, name)
             service.deployments.require_stopped(name, "a change")
             nothing = Description(name, id=known.id, created_at=known.created_at)
