@@ -60,7 +60,8 @@ class FilesByNeed(LoadFileScheduling):
     def _assign_work_unit(self, node: WorkerController) -> None:
         if self._with_spark is None:
             self._with_spark = frozenset(json.loads(self._noted.read_text("utf-8")))
-        has_spark = node is self.nodes[0]
+        # One that died is followed by another.
+        has_spark = node is next(one for one in self.nodes if not one.shutting_down)
         own = [scope for scope in self.workqueue if (scope in self._with_spark) == has_spark]
         if not own and not has_spark:
             node.shutdown()
