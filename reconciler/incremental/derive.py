@@ -127,15 +127,15 @@ def _derived(query: str, known: Mapping[str, Columns]) -> Maintenance:
 
     blocks = linear_blocks(query, known, USUAL)
     if not isinstance(blocks, NotKept):
-        return _of_use(AddedRows(query, blocks))
+        return _if_any_follows(AddedRows(query, blocks))
     block = aggregate_block(query, known, USUAL)
     if isinstance(block, AggregateBlock):
-        return _of_use(kept_aggregate(query, block))
+        return _if_any_follows(kept_aggregate(query, block))
     # What has an aggregate is not linear: why that has no rule says more.
     return Recompute(block.reason, block.hint) if block is not NO_AGGREGATE else Recompute(blocks.reason, blocks.hint)
 
 
-def _of_use(found: KeptAggregate | AddedRows) -> Maintenance:
+def _if_any_follows(found: KeptAggregate | AddedRows) -> Maintenance:
     if not found.fixed.issuperset(found.relations):
         return found
-    return Recompute("there is a rule for changes in none of what it reads: subqueries and outer joins read it, too")
+    return Recompute("all that it reads stands in subqueries, or behind outer joins, where changes have no rule")

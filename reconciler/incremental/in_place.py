@@ -22,7 +22,7 @@ def views_in_place(program: Program, view: View) -> tuple[View, ...]:
             if other is not None and not other.is_stored and key not in found:
                 found.add(key)
                 waiting.append(other)
-    return tuple(program.views[key] for key in program.order if key in found)
+    return tuple(program.views[key] for key in program.order if key in found) if found else ()
 
 
 def written_query(program: Program, view: View) -> str | Recompute:

@@ -31,8 +31,8 @@ _NO_RULE: Final = {
     "offset": "OFFSET",
     "qualify": "QUALIFY",
     "laterals": "LATERAL VIEW",
-    "group": "an aggregate of another kind than COUNT, SUM and AVG",
-    "having": "an aggregate of another kind than COUNT, SUM and AVG",
+    "group": "an aggregate within it",
+    "having": "an aggregate within it",
 }
 _MOST_USES: Final = 16
 """Each is a term, and stands in each of them."""

@@ -30,7 +30,7 @@ def said(name: str) -> str:
         case Recompute(reason):
             return f"by its query: {reason}"
         case KeptAggregate() | AddedRows():
-            verb = "groups follow" if isinstance(method, KeptAggregate) else "rows are added by"
+            verb = "groups follow" if isinstance(method, KeptAggregate) else "rows are added as they come to"
             fixed = f"; by its query where {', '.join(sorted(method.fixed))} changes" if method.fixed else ""
             return f"{verb} {', '.join(sorted({*method.relations} - method.fixed))}{fixed}"
 
