@@ -229,8 +229,7 @@ _IDS = (
     (re.compile(r'"without_spark":\[[^]]*\]'), "WITHOUT"),
     (re.compile(r'"bytes":\d+'), "BYTES"),
     (re.compile(r'"seconds":[0-9.e-]+'), "SECONDS"),
-    (re.compile(r'"phases":\{"last":\{[^}]*\},"average":\{[^}]*\}\}'), "PHASES"),
-    (re.compile(r'"phases":\{"average":\{[^}]*\},"last":\{[^}]*\}\}'), "PHASES"),
+    (re.compile(r'"phases":\{[^{}]*\{[^{}]*\},[^{}]*\{[^{}]*\}\}'), "PHASES"),
 )
 
 

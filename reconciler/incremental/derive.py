@@ -10,7 +10,7 @@ Nor are those over floating numbers, of which two zeros count as equal and are n
 """
 
 import re
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -67,7 +67,7 @@ def maintenance(program: Program, view: View, stored: Mapping[str, Columns]) -> 
     return found
 
 
-def question(program: Program, view: View) -> Hashable:
+def question(program: Program, view: View) -> str:
     """All that decides how a view is maintained, but for what only Spark knows: to equal questions the answers are equal."""
     within = [view, *views_in_place(program, view)]
     reads = sorted({fold(read.relation) for one in within for read in one.reads})
@@ -114,9 +114,9 @@ def derived(query: str, columns: tuple[tuple[str, tuple[tuple[str, str | None], 
     if isinstance(found, Recompute):
         from reconciler.sql.inlined import without_names
 
+        # What stands in the way then is in the way in any case; WITH is not.
         without = without_names(query)
-        other = _derived(without, known) if without is not None else found
-        return found if isinstance(other, Recompute) else other
+        return _derived(without, known) if without is not None else found
     return found
 
 

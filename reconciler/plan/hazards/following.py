@@ -27,9 +27,8 @@ def methods_lost(diff: Diff, applied: Program, desired: Program) -> Iterator[Haz
             continue
         found = maintenance(desired, after, {})
         if isinstance(found, Recompute) and not isinstance(maintenance(applied, before, {}), Recompute):
-            how = "each step computes it from its query"
-            message = f"view {after.name} no longer follows what changes ({found.reason}): {how}"
-            yield Hazard("H941", after.name, message)
+            lost = f"view {after.name} no longer follows what changes ({found.reason})"
+            yield Hazard("H941", after.name, f"{lost}: each step computes it from its query")
 
 
 def _may_follow(view: View) -> bool:
