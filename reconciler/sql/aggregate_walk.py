@@ -92,7 +92,7 @@ class AggregateWalk(LinearWalk):
         return fixed if isinstance(fixed, NotKept) else Groups(origin[0], keys, fixed | origin[1], scope, named)
 
     def _distinct_items(self, node: exp.Select) -> tuple[exp.Expr, ...] | NotKept:
-        """The items of a SELECT DISTINCT without GROUP BY: these are its keys. With aggregates it has none, and gives one row."""
+        """The items of a SELECT DISTINCT without GROUP BY: these are its keys. With aggregates it has no keys."""
         items = tuple(item.unalias() for item in node.expressions)
         if any(True for item in items for _ in self.aggregates(item)):
             return ()
