@@ -130,7 +130,8 @@ def spark_engine() -> Iterator[Engine]:
     """The engine on Spark, which does by itself what is small. Its JVM starts with the first call that needs it."""
     from reconciler.engine.spark.engine import spark_engine as new_engine
 
-    engine = new_engine(FEW_ROWS)
+    # It serves for a quarter of an hour: Java compiles what it runs often as well as it can.
+    engine = new_engine(FEW_ROWS, lives_long=True)
     yield engine
     engine.close()
 

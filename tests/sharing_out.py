@@ -49,6 +49,10 @@ def give_way(config: pytest.Config) -> None:
         os.nice(_LATER)
 
 
+def _number_of(node: WorkerController) -> int:
+    return int(node.gateway.id.removeprefix("gw"))
+
+
 class FilesByNeed(LoadFileScheduling):
     """See the module."""
 
@@ -60,8 +64,8 @@ class FilesByNeed(LoadFileScheduling):
     def _assign_work_unit(self, node: WorkerController) -> None:
         if self._with_spark is None:
             self._with_spark = frozenset(json.loads(self._noted.read_text("utf-8")))
-        # One that died is followed by another.
-        has_spark = node is next(one for one in self.nodes if not one.shutting_down)
+        # One that died is followed by another. They come in the order in which they were ready.
+        has_spark = node is min((one for one in self.nodes if not one.shutting_down), key=_number_of)
         own = [scope for scope in self.workqueue if (scope in self._with_spark) == has_spark]
         if not own and not has_spark:
             node.shutdown()

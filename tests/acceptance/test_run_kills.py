@@ -1,9 +1,9 @@
 """`reconcile run --once` in a process of its own, killed with SIGKILL at random moments and started again until it ends by
 itself: what is there then is what an undisturbed run leaves.
 
-Fifty kills in the slow suite; one in every run of the tests stands in `test_run_crashes_on_spark`, with what starts alike:
-there the run that goes on is that of the tests' own process. The slow suite also stops ten runs with SIGSTOP, lets a second
-run take over once their lease has expired, and lets the first go on: what is there then is the same.
+Thirty kills in the slow suite, in parts that can be run by themselves; what is killed in every run of the tests stands in
+`test_run_crashes` (every place, without Spark). The slow suite also stops ten runs with SIGSTOP, lets a second run take over
+once their lease has expired, and lets the first go on: what is there then is the same.
 The moments are fractions, from a seed, of the time that an undisturbed run works; they count from its first effect, because
 most of a short process is the start of its JVM. A run that ends before its moment is checked; then another copy is run until
 all kills have landed.
@@ -24,6 +24,9 @@ import pytest
 from tests.acceptance.river import PIPELINE, OnSpark, assert_settled, contents, files_written, netted_messages, positions
 
 pytestmark = pytest.mark.spark
+
+KILLS, STOPS, PARTS = 6, 2, range(5)
+"""How many of each part, and which parts there are."""
 
 LONGEST_RUN = 600
 LEASE_SECONDS = 8
@@ -67,6 +70,11 @@ def wait_for_effect(process: "subprocess.Popen[bytes]", root: Path, before: froz
         time.sleep(0.05)
 
 
+@pytest.fixture(scope="module")
+def undisturbed(river_on_spark: OnSpark, tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    return measure(river_on_spark, tmp_path_factory.mktemp("undisturbed") / "river")
+
+
 def measure(start: OnSpark, root: Path) -> Measured:
     shutil.copytree(start.root, root)
     before, begin = effects(root), len(start.messages())
@@ -81,25 +89,26 @@ def measure(start: OnSpark, root: Path) -> Measured:
     return Measured(start, left_by(root, start, begin), time.monotonic() - began)
 
 
-def killed_it_ends_the_same(kills: int, measured: Measured, tmp_path: Path) -> None:
-    chance, landed, copies = random.Random(kills), 0, 0
-    while landed < kills:
+def killed_it_ends_the_same(part: int, measured: Measured, tmp_path: Path) -> None:
+    chance, landed, copies = random.Random(f"kills {part}"), 0, 0
+    while landed < KILLS:
         copies += 1
-        assert copies <= 3 * kills, "runs end before they are killed"
+        assert copies <= 3 * KILLS, "runs end before they are killed"
         root = tmp_path / f"river-{copies}"
         shutil.copytree(measured.start.root, root)
         begin = len(measured.start.messages())
-        while not ended_by_itself(root, chance.random() * measured.seconds if landed < kills else None):
+        while not ended_by_itself(root, chance.random() * measured.seconds if landed < KILLS else None):
             landed += 1
         assert left_by(root, measured.start, begin) == measured.left
         shutil.rmtree(root)
 
 
 @pytest.mark.slow
-def test_a_first_run_that_is_killed_at_fifty_moments_ends_as_if_nothing_had_happened(
-    river_on_spark: OnSpark, tmp_path: Path
+@pytest.mark.parametrize("part", PARTS)
+def test_a_first_run_that_is_killed_at_some_moments_ends_as_if_nothing_had_happened(
+    part: int, undisturbed: Measured, tmp_path: Path
 ) -> None:
-    killed_it_ends_the_same(50, measure(river_on_spark, tmp_path / "undisturbed"), tmp_path)
+    killed_it_ends_the_same(part, undisturbed, tmp_path)
 
 
 def ended_by_itself(root: Path, kill_after: float | None) -> bool:
@@ -124,20 +133,20 @@ def ended_by_itself(root: Path, kill_after: float | None) -> bool:
 
 
 @pytest.mark.slow
-def test_ten_runs_that_are_stopped_taken_over_and_come_back_leave_what_an_undisturbed_run_does(
-    river_on_spark: OnSpark, tmp_path: Path
+@pytest.mark.parametrize("part", PARTS)
+def test_runs_that_are_stopped_taken_over_and_come_back_leave_what_an_undisturbed_run_does(
+    part: int, undisturbed: Measured, tmp_path: Path
 ) -> None:
-    measured = measure(river_on_spark, tmp_path / "undisturbed")
-    chance, stopped, copies = random.Random(10), 0, 0
-    while stopped < 10:
+    chance, stopped, copies = random.Random(f"stops {part}"), 0, 0
+    while stopped < STOPS:
         copies += 1
-        assert copies <= 30, "runs end before they are stopped"
+        assert copies <= 3 * STOPS, "runs end before they are stopped"
         root = tmp_path / f"river-{copies}"
-        shutil.copytree(measured.start.root, root)
-        begin = len(measured.start.messages())
-        if is_taken_over(root, chance.random() * measured.seconds):
+        shutil.copytree(undisturbed.start.root, root)
+        begin = len(undisturbed.start.messages())
+        if is_taken_over(root, chance.random() * undisturbed.seconds):
             stopped += 1
-            assert left_by(root, measured.start, begin) == measured.left
+            assert left_by(root, undisturbed.start, begin) == undisturbed.left
         shutil.rmtree(root)
 
 

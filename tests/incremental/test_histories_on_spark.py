@@ -17,7 +17,7 @@ from tests.incremental.following import follow, follow_added
 from tests.incremental.queries import COLUMNS, Row, growing_history_by, history_by, kept_of, linear_query_by, query_by
 from tests.streams.on_spark import quiet_session
 
-QUICK, MANY = 4, 400
+QUICK, MANY = 2, 400
 
 
 class OnSpark:

@@ -126,7 +126,7 @@ def problems_of(text: str, headings: int) -> list[str]:
     return found
 
 
-@settings(max_examples=25, phases=PHASES, deadline=None)
+@settings(max_examples=12, phases=PHASES, deadline=None)
 @given(plans(), st.sampled_from([3_000, 8_000, 64_000]))
 def test_markdown_of_any_plan(found: Plan, limit: int) -> None:
     text = render_markdown(found, limit)
@@ -151,7 +151,7 @@ def test_markdown_of_any_plans_in_one_comment(found: list[Plan], limit: int, tim
 
 
 @pytest.mark.slow
-@settings(max_examples=30, phases=PHASES, deadline=None)
+@settings(max_examples=15, phases=PHASES, deadline=None)
 @given(*COMMENTS)
 def test_markdown_of_many_more_plans_in_one_comment(found: list[Plan], limit: int, times: int) -> None:
     is_one_comment(found, limit, times)
@@ -244,7 +244,7 @@ def test_wrapping_loses_nothing_and_keeps_to_the_width(words: list[str], width: 
     assert wrap(text, None, hanging) == [text]
 
 
-@settings(max_examples=20, phases=PHASES, deadline=None)
+@settings(max_examples=10, phases=PHASES, deadline=None)
 @given(plans(), st.sampled_from([None, 20, 60, 100]), st.booleans())
 def test_text_of_any_plan_is_printable_and_whole(found: Plan, width: int | None, whole: bool) -> None:
     text = render_text(found, width=width, whole=whole)

@@ -27,7 +27,7 @@ from reconciler.project.snapshot.outline import Outline, outline_of
 from tests.plan.small_programs import Edited, SmallProgram, edited
 
 POLICIES = Policies(BootstrapPolicy.AWAIT_APPROVAL)
-_some = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+_some = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def snapshot_of(files: Mapping[str, str], cache: Cache | None = None) -> Snapshot:

@@ -206,7 +206,7 @@ def test_every_stored_view_ends_as_its_query_gives_it() -> None:
 
 
 def test_who_is_reached_by_a_changed_column_is_computed_again() -> None:
-    assert {"spared", "some columns"} <= run_examples(chained(), 200)
+    assert {"spared", "some columns"} <= run_examples(chained(), 100)
 
 
 @pytest.mark.slow

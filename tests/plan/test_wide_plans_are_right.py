@@ -12,7 +12,7 @@ import pytest
 from reconciler.project.program.model import Program
 from tests.plan.carried_out import Given, Tables, Tally, listed_names, needed, wrong_spares
 
-SEEDS = 650
+SEEDS = 325
 
 
 def call(program: Program, body: str, value: object) -> object:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.errors import ReconcileError
 from reconciler.base.moments import moment_of_milliseconds, seconds_between
 from reconciler.engine.protocol import Built, Check, Emission, Emitted, Ingestion, ViewBuild, Written, unchecked
 from reconciler.run.freshness import LAST_STEPS, Freshness
@@ -130,7 +131,8 @@ def test_what_an_input_that_fails_leaves_waiting_is_told(tmp_path: Path, capsys:
     root = only_lines(tmp_path)
     (root / "source/log/1.json").write_text("no record\n" * 200)
     os.utime(root / "source/log/1.json", (time.time() - 10 * MINUTE,) * 2)
-    commands(root, capsys)("run", "shop", "--once", code=1)
+    with pytest.raises(ReconcileError, match="lines"):
+        opened(root).run_once()
 
     lines = connector(root, "log.lines")
     assert lines.waiting_seconds is not None

@@ -25,7 +25,7 @@ def _with_other_values(data: Data, table: str, column: str, other: list[int | No
     return {**data, table: rows}
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(queries(), DATA, some.lists(some.none() | some.integers(0, 3), min_size=1, max_size=6))
 def test_a_column_that_lineage_does_not_name_changes_nothing(query: Query, data: Data, other: list[int | None]) -> None:
     analysis = analyse_query(query.text, None, RELATIONS)
@@ -73,14 +73,14 @@ def _consistent(query: str, relations: dict[str, dict[str, str]]) -> None:
         assert again.diagnostics == ()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(queries())
 def test_what_lineage_names_is_read_and_nothing_else_is_missed(query: Query) -> None:
     _consistent(query.text, {name: dict(columns) for name, columns in RELATIONS.items()})
 
 
 def test_what_lineage_names_is_read_in_all_of_sparks_sql() -> None:
-    for seed in range(400):
+    for seed in range(200):
         for query, relations in _wide(seed):
             _consistent(query, relations)
 
@@ -114,5 +114,5 @@ def _clashing(chance: random.Random) -> tuple[str, dict[str, dict[str, str]]]:
 
 
 def test_what_lineage_names_is_read_where_names_clash() -> None:
-    for seed in range(800):
+    for seed in range(400):
         _consistent(*_clashing(random.Random(seed)))

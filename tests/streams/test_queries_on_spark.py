@@ -51,7 +51,6 @@ QUICK = (
 )
 QUICK_CASES = (
     "hopping_early_lateness_discarding",
-    "running_hot_readings_per_day",
     "session_early_and_late_lateness_discarding",
     "tumbling_window_close_no_lateness_accumulating",
 )
