@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from reconciler.base.boundaries import boundary_from_environment
+from reconciler.cli.serve import load_commands
 from reconciler.environment.target import open_target
 from reconciler.rest.serving import WantedHttp, listener_at, serve_http
 from reconciler.rest.work import carry_out
@@ -43,6 +44,8 @@ def main(root: str, _: str, form: str = "nested", tokens: str = "") -> None:
     def run(arguments: list[str]) -> int:
         return carry_out(arguments, RecordingEngine(DeltaWriter()), boundary)
 
+    # As the real one: what it forks has all modules.
+    load_commands()
     http = Http(listener, lambda taken: serve_http(target, place, taken, wanted, boundary))
     with only_server(place):
         print(wanted.address(listener), flush=True)
