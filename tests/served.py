@@ -229,6 +229,9 @@ _IDS = (
     (re.compile(r'"without_spark":\[[^]]*\]'), "WITHOUT"),
     (re.compile(r'"bytes":\d+'), "BYTES"),
     (re.compile(r'"seconds":[0-9.e-]+'), "SECONDS"),
+    # How old a change was, of each input or of a run; how fast rows came.
+    (re.compile(r'"freshness":(\{[^{}]*\}|[0-9.e-]+)'), "FRESHNESS"),
+    (re.compile(r'"rows_per_second":[0-9.e-]+'), "RATE"),
     (re.compile(r'"phases":\{[^{}]*\{[^{}]*\},[^{}]*\{[^{}]*\}\}'), "PHASES"),
 )
 
@@ -247,9 +250,9 @@ def left(root: Path) -> dict[str, Any]:
     tables = sorted(log.parent for log in root.rglob("_delta_log") if ".git" not in log.parts)
     for table in tables:
         found.setdefault(without_ids(str(table.relative_to(root))), []).append(_table(table))
-    # Tables whose names are ids have no order; a lease is renewed as often as the time asks for.
+    # Tables whose names are ids have no order; a lease is renewed, and a report written, as often as the time asks for.
     for name, stood in found.items():
-        found[name] = sorted((None if name.endswith("/lease") else version, rows) for version, rows in stood)
+        found[name] = sorted((None if name.endswith(("/lease", "/report")) else version, rows) for version, rows in stood)
     for file in sorted(root.rglob("*")):
         if ".git" in file.parts:
             continue
