@@ -1,7 +1,7 @@
 """A run on Spark with a real Kafka broker that crashes, or is killed, and is started again ends as if nothing had happened:
-what `test_run_crashes` shows at every place without Spark, and what `test_run_kills` shows at fifty moments.
+what `test_run_crashes` shows at every place without Spark, and what `test_run_kills` shows at thirty moments.
 
-In every run one kill, after which it ends with what the changes say; in the slow suite an undisturbed run, and crashes at a
+All of it is in the slow suite: one kill, after which it ends with what the changes say; an undisturbed run, and crashes at a
 selection of places, and at the first and the last of each. All start from the same river, which is why they stand together.
 """
 
