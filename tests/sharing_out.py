@@ -64,7 +64,7 @@ class FilesByNeed(LoadFileScheduling):
     def _assign_work_unit(self, node: WorkerController) -> None:
         if self._with_spark is None:
             self._with_spark = frozenset(json.loads(self._noted.read_text("utf-8")))
-        # One that died is followed by another. They come in the order in which they were ready.
+        # A process that died is followed by another one. The nodes are listed as they became ready, in any order.
         has_spark = node is min((one for one in self.nodes if not one.shutting_down), key=_number_of)
         own = [scope for scope in self.workqueue if (scope in self._with_spark) == has_spark]
         if not own and not has_spark:

@@ -131,7 +131,7 @@ def test_what_an_input_that_fails_leaves_waiting_is_told(tmp_path: Path, capsys:
     root = only_lines(tmp_path)
     (root / "source/log/1.json").write_text("no record\n" * 200)
     os.utime(root / "source/log/1.json", (time.time() - 10 * MINUTE,) * 2)
-    with pytest.raises(ReconcileError, match="lines"):
+    with pytest.raises(ReconcileError, match=r"log\.lines"):
         opened(root).run_once()
 
     lines = connector(root, "log.lines")
