@@ -64,14 +64,12 @@ class StoredFile:
 @dataclass(frozen=True, slots=True)
 class PlainTable:
     """A table at one version that is surely read right, and nothing read yet. `schema` is Delta's, as JSON: its `fields`
-    have name, type, nullable and metadata. `opened` is the table at that version, for whoever asks more of its log: no rows
-    are read by it, and nothing is written (`short_logs`)."""
+    have name, type, nullable and metadata."""
 
     location: str
     version: int
     schema: JsonObject
     files: tuple[StoredFile, ...]
-    opened: "DeltaTable"
 
     @property
     def bytes(self) -> int:
@@ -84,7 +82,20 @@ class PlainTable:
         return sum(known) if len(known) == len(self.files) else None
 
 
-def plain_table(location: str, version: int | None = None) -> PlainTable | None:
+@dataclass(frozen=True, slots=True)
+class OpenedTable(PlainTable):
+    """`opened` is the table at that version, for whoever asks more of its log: no rows are read by it, and nothing is
+    written (`short_logs`). It takes 16 KiB for each entry of the log: nobody keeps many."""
+
+    opened: "DeltaTable"
+
+    @property
+    def closed(self) -> PlainTable:
+        """The same table, to be kept."""
+        return PlainTable(self.location, self.version, self.schema, self.files)
+
+
+def plain_table(location: str, version: int | None = None) -> OpenedTable | None:
     """The table at a location, at a version (default: the newest). None where there is none, it can't be read, or it is not
     one that is surely read right."""
     if not can_be_listed(location):
@@ -99,7 +110,7 @@ def plain_table(location: str, version: int | None = None) -> PlainTable | None:
     files = plain_files(opened)
     if files is None or not is_known_schema(schema):
         return None
-    return PlainTable(location, int(opened.version()), schema, files, opened)
+    return OpenedTable(location, int(opened.version()), schema, files, opened)
 
 
 def rows_of(table: PlainTable, files: Iterable[StoredFile] | None = None) -> "pa.Table | None":

@@ -26,7 +26,7 @@ from uuid import uuid4
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.base.version import __version__
-from reconciler.delta.arrow_rows import PlainTable, StoredFile, arrow_schema
+from reconciler.delta.arrow_rows import OpenedTable, StoredFile, arrow_schema
 from reconciler.delta.arrow_statistics import statistics_text
 from reconciler.delta.log_entries import after_commit, put_entry
 from reconciler.delta.objects import put_object, remove_objects
@@ -65,7 +65,7 @@ _OTHER_WAYS_TO_COMMIT: Final = ("AWS_S3_LOCKING_PROVIDER", "AWS_CONDITIONAL_PUT"
 """Variables by which commits on S3 are to be made otherwise than on the condition that nothing is there."""
 
 
-def is_writable(table: PlainTable, nulls_are_checked: bool = False) -> bool:
+def is_writable(table: OpenedTable, nulls_are_checked: bool = False) -> bool:
     """Whether rows that fit its columns can be written to it, and taken out of it, without regard to anything else.
     `nulls_are_checked`: a column of it may be NOT NULL, for the rows to come have no NULL there."""
     return (
@@ -90,14 +90,14 @@ def can_be_committed_to(location: str) -> bool:
     return is_local(location) or not any(os.environ.get(name) for name in _OTHER_WAYS_TO_COMMIT)
 
 
-def append(table: PlainTable, rows: "pa.Table", transaction: Transaction, commit: JsonObject | None = None) -> int:
+def append(table: OpenedTable, rows: "pa.Table", transaction: Transaction, commit: JsonObject | None = None) -> int:
     """Add rows, in the table's columns; returns the version that has them."""
     said = _information("WRITE", {"mode": "Append", "partitionBy": "[]"}, commit, is_blind=True)
     return _Write(table.location, table, transaction).commit(said, rows, ())
 
 
 def rewrite(
-    table: PlainTable,
+    table: OpenedTable,
     staying: "Mapping[str, pa.Table]",
     rows: "pa.Table",
     transaction: Transaction,
@@ -115,7 +115,7 @@ def rewrite(
 
 
 def overwrite(
-    table: PlainTable,
+    table: OpenedTable,
     schema: JsonObject,
     rows: "pa.Table",
     transaction: Transaction,
@@ -164,7 +164,7 @@ def _create(
 
 
 def put_together(
-    table: PlainTable,
+    table: OpenedTable,
     files: Sequence[StoredFile],
     rows: "Sequence[pa.Table]",
     transaction: Transaction,
@@ -207,7 +207,7 @@ class _Write:
     """One commit to a table; None: there is none yet. One without a transaction is made once, or not."""
 
     def __init__(
-        self, location: str, table: PlainTable | None, transaction: Transaction | None, *, changes_rows: bool = True
+        self, location: str, table: OpenedTable | None, transaction: Transaction | None, *, changes_rows: bool = True
     ) -> None:
         self._location = location
         self._table = table

@@ -14,7 +14,7 @@ Whoever appends a few rows at a time leaves a file each time, and each file cost
 from typing import Final
 
 from reconciler.base.digest import JsonObject
-from reconciler.delta.arrow_rows import PlainTable, plain_table, rows_of
+from reconciler.delta.arrow_rows import OpenedTable, plain_table, rows_of
 from reconciler.delta.arrow_writes import is_writable, put_together
 from reconciler.delta.tables import SMALL_FILE
 from reconciler.engine.stored import Transaction
@@ -40,7 +40,7 @@ def compact(location: str, version: int, transaction: Transaction, commit: JsonO
     return _together(table, transaction, commit)
 
 
-def _together(table: PlainTable, transaction: Transaction, commit: JsonObject | None) -> int | None:
+def _together(table: OpenedTable, transaction: Transaction, commit: JsonObject | None) -> int | None:
     parts, gone = [], []
     held = stored = 0
     for file in table.files:

@@ -85,7 +85,7 @@ def source_table(location: str, version: int) -> SourceTable | None:
     vectors = {} if _VECTORS not in _features(opened) else _left_out(location, version)
     if files is None or vectors is None or not vectors.keys() <= {file.path for file in files}:
         return None
-    return SourceTable(PlainTable(location, version, schema, files, opened), str(opened.metadata().id), vectors)
+    return SourceTable(PlainTable(location, version, schema, files), str(opened.metadata().id), vectors)
 
 
 def table_with_added(location: str, version: int, adds: Sequence[JsonObject]) -> SourceTable | None:
@@ -95,7 +95,7 @@ def table_with_added(location: str, version: int, adds: Sequence[JsonObject]) ->
     if found is None or files is None:
         return None
     opened, schema = found
-    return SourceTable(PlainTable(location, version, schema, files, opened), str(opened.metadata().id))
+    return SourceTable(PlainTable(location, version, schema, files), str(opened.metadata().id))
 
 
 def source_rows(table: SourceTable, files: Sequence[StoredFile], fields: Sequence[JsonObject]) -> "pa.Table | None":

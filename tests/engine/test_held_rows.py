@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from reconciler.delta.arrow_rows import PlainTable, plain_table
+from reconciler.delta.arrow_rows import OpenedTable, PlainTable, plain_table
 from reconciler.delta.arrow_writes import append, put_table
 from reconciler.engine.spark import held_rows
 from reconciler.engine.spark.held_rows import HeldRows
@@ -81,6 +81,20 @@ def test_of_a_table_that_is_not_small_nothing_is_kept(place: str) -> None:
     assert [held.of(place, 1), held.of(place, 1)] == [None, None]
     gc.collect()
     assert [one for one in gc.get_objects() if isinstance(one, PlainTable) and one.location == place] == []
+    assert ids(held, place, 0) == [1, 2]
+
+
+def test_of_many_versions_the_last_are_kept_and_none_of_them_opened(place: str) -> None:
+    """What deltalake holds of a table that it opened grows with the entries of its log."""
+    held = HeldRows()
+    for number in range(1, 21):
+        add(place, number, number)
+        assert len(ids(held, place, number)) == number + 2
+
+    gc.collect()
+    kept = [one for one in gc.get_objects() if isinstance(one, PlainTable) and one.location == place]
+    assert {one.version for one in kept} == set(range(15, 21))
+    assert not any(isinstance(one, OpenedTable) for one in kept)
     assert ids(held, place, 0) == [1, 2]
 
 

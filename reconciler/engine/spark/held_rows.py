@@ -31,7 +31,8 @@ MOST_BYTES: Final = 1 << 20
 MOST_ROWS: Final = 20_000
 MOST_HELD: Final = 64 << 20
 _LARGEST: Final = 8 << 20
-_VERSIONS: Final = 200
+_TABLES: Final = 200
+_VERSIONS_OF_A_TABLE: Final = 6
 
 _Entry = tuple[int, int, int]
 
@@ -51,7 +52,7 @@ class HeldRows:
         self._most = most_held
         self._files: OrderedDict[tuple[str, str, str], pa.Table] = OrderedDict()
         self._bytes = 0
-        self._versions: OrderedDict[tuple[str, int], tuple[_Entry, PlainTable | None]] = OrderedDict()
+        self._versions: OrderedDict[str, OrderedDict[int, tuple[_Entry, PlainTable | None]]] = OrderedDict()
         self._lock = Lock()
 
     @property
@@ -111,21 +112,26 @@ class HeldRows:
 
     def _table(self, location: str, version: int) -> PlainTable | None:
         """The table at a version, where it is small and plain."""
-        key, entry = (location, version), _entry(location, version)
+        entry = _entry(location, version)
         with self._lock:
-            known = self._versions.get(key)
-            if known is not None and known[0] == entry:
-                self._versions.move_to_end(key)
-                return known[1]
-        found = plain_table(location, version)
-        # What the log says of a table of many files takes megabytes: of one that is not small nothing else is kept.
-        table = found if found is not None and _is_small(found) else None
-        if entry is not None:
-            with self._lock:
-                self._versions[key] = (entry, table)
-                while len(self._versions) > _VERSIONS:
-                    self._versions.popitem(last=False)
-        return table
+            known = self._versions[location].get(version) if location in self._versions else None
+        if known is None or known[0] != entry:
+            found = plain_table(location, version)
+            # What the log says of a table of many files takes megabytes: of one that is not small nothing else is kept.
+            table = found.closed if found is not None and _is_small(found) else None
+            if entry is None:
+                return table
+            known = (entry, table)
+        with self._lock:
+            versions = self._versions.setdefault(location, OrderedDict())
+            versions[version] = known
+            versions.move_to_end(version)
+            self._versions.move_to_end(location)
+            if len(versions) > _VERSIONS_OF_A_TABLE:
+                versions.popitem(last=False)
+            if len(self._versions) > _TABLES:
+                self._versions.popitem(last=False)
+        return known[1]
 
     def _known(self, key: tuple[str, str, str]) -> "pa.Table | None":
         with self._lock:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import RegistryError
 from reconciler.base.names import fold
-from reconciler.delta.arrow_rows import PlainTable, arrow_schema, plain_table, rows_by_file, rows_of
+from reconciler.delta.arrow_rows import OpenedTable, arrow_schema, plain_table, rows_by_file, rows_of
 from reconciler.delta.arrow_writes import all_nullable, append, create, is_writable, needs_features, overwrite, rewrite
 from reconciler.delta.commits import said_with
 from reconciler.engine.arrow.emit.changes import Changes, changes, is_small, shape
@@ -79,12 +79,12 @@ def emit(emission: Emission, check: Check) -> Emitted | None:
 class _Sink:
     """The table, if there is one; whether this is the connector's first emission to it; whether it is emptied."""
 
-    table: PlainTable | None
+    table: OpenedTable | None
     is_first: bool
     is_emptied: bool
 
 
-def _require_a_repeat(emission: Emission, sink: PlainTable, last: int) -> None:
+def _require_a_repeat(emission: Emission, sink: OpenedTable, last: int) -> None:
     """Raises AnotherEmission unless what the sink has of this number is this emission, as far as that can be looked up."""
     if not emission.id:
         return
@@ -129,7 +129,7 @@ def _write(emission: Emission, location: str, changed: Changes, sink: _Sink) -> 
     return lambda: None
 
 
-def _is_other(sink: PlainTable, changed: Changes) -> bool:
+def _is_other(sink: OpenedTable, changed: Changes) -> bool:
     """Whether the sink has, or had to have, other columns than the view has now; their order does not count."""
     return changed.columns_differ or dict(shape(sink)) != dict(shape(changed.after))
 
@@ -145,13 +145,13 @@ def _all_rows(changed: Changes) -> "pa.Table | None":
     return rows_of(changed.after) if is_small(changed.after.files) else None
 
 
-def _in_columns_of(sink: PlainTable, rows: "pa.Table") -> "pa.Table":
+def _in_columns_of(sink: OpenedTable, rows: "pa.Table") -> "pa.Table":
     wanted = arrow_schema(sink.schema)
     by_name = dict(zip(map(fold, rows.column_names), rows.columns, strict=True))
     return type(rows).from_arrays([by_name[fold(name)] for name in wanted.names], schema=wanted)
 
 
-def _staying(sink: PlainTable, going: "pa.Table", copies: Sequence[int]) -> "dict[str, pa.Table] | None":
+def _staying(sink: OpenedTable, going: "pa.Table", copies: Sequence[int]) -> "dict[str, pa.Table] | None":
     """Of each of the sink's files that holds rows that go, by its path, those that stay. Of a row that it has fewer times
     than go, none stays. None where it is not small."""
     import pyarrow as pa

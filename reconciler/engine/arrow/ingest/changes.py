@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from reconciler.base.names import fold
-from reconciler.delta.arrow_rows import PlainTable, rows_by_file
+from reconciler.delta.arrow_rows import OpenedTable, rows_by_file
 from reconciler.delta.arrow_writes import append, rewrite
 from reconciler.engine.arrow.ingest import multisets
 from reconciler.engine.arrow.ingest.incoming import Change, Incoming, Row
@@ -35,7 +35,7 @@ _MOST_FILES_WITH_KEY: Final = 16
 """Each range looks through all of them."""
 
 
-def write(table: PlainTable, ingestion: Ingestion, incoming: Incoming) -> Written:
+def write(table: OpenedTable, ingestion: Ingestion, incoming: Incoming) -> Written:
     """Write the changes."""
     target = ingestion.target
     on_time = _without_late(ingestion, incoming)
@@ -71,7 +71,7 @@ def _is_late(change: Change, looked_at: Sequence[tuple[int, bool, Number]]) -> b
     )
 
 
-def _appended(table: PlainTable, ingestion: Ingestion, incoming: Incoming) -> Written:
+def _appended(table: OpenedTable, ingestion: Ingestion, incoming: Incoming) -> Written:
     if any(change.deletes for change in incoming.changes):
         applied = multisets.apply(table, ingestion, incoming.changes)
         return replace(_written(applied.version, applied.rows, incoming), unmatched=applied.unmatched)
@@ -80,7 +80,7 @@ def _appended(table: PlainTable, ingestion: Ingestion, incoming: Incoming) -> Wr
     return _written(version, len(incoming.changes), incoming)
 
 
-def _by_key(table: PlainTable, ingestion: Ingestion, incoming: Incoming) -> Written:
+def _by_key(table: OpenedTable, ingestion: Ingestion, incoming: Incoming) -> Written:
     target = ingestion.target
     every = _last_of_each_key(incoming, target)
     found = _find(table, target, every)
@@ -165,7 +165,7 @@ def _whole(one: _Last, held: Row | None) -> Row:
     return tuple(new if place in sets else old for place, (old, new) in enumerate(zip(held, one.row, strict=True)))
 
 
-def _find(table: PlainTable, target: TableTarget, keys: Mapping[Row, _Last]) -> _Found:
+def _find(table: OpenedTable, target: TableTarget, keys: Mapping[Row, _Last]) -> _Found:
     """Look for these keys in a table. Where it has many files, all are written anew. Raises NotSure where it has one of the
     keys twice, or can't be read."""
     import pyarrow

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from reconciler.delta.arrow_rows import PlainTable, rows_by_file
+from reconciler.delta.arrow_rows import OpenedTable, rows_by_file
 from reconciler.delta.arrow_writes import append, rewrite
 from reconciler.engine.arrow.equal_rows import row_ids
 from reconciler.engine.arrow.ingest.incoming import Change, Row
@@ -53,7 +53,7 @@ class _Held:
     places: Mapping[Row, Sequence[tuple[int, int]]] = field(default_factory=dict)
 
 
-def apply(table: PlainTable, ingestion: Ingestion, changes: Iterable[Change]) -> Applied:
+def apply(table: OpenedTable, ingestion: Ingestion, changes: Iterable[Change]) -> Applied:
     """Write changes in their order. Raises NotSure."""
     nets = _netted(changes)
     looked_for = [row for row, net in nets.items() if net.lowest < 0]
@@ -83,7 +83,7 @@ def _netted(changes: Iterable[Change]) -> dict[Row, _Net]:
     return nets
 
 
-def _held(table: PlainTable, wanted: Sequence[Row]) -> _Held:
+def _held(table: OpenedTable, wanted: Sequence[Row]) -> _Held:
     from pyarrow import compute
 
     require_small(table)
@@ -101,7 +101,9 @@ def _held(table: PlainTable, wanted: Sequence[Row]) -> _Held:
     return _Held(files, Counter({row: len(at) for row, at in places.items()}), places)
 
 
-def _rewritten(table: PlainTable, ingestion: Ingestion, held: _Held, going: Mapping[Row, int], coming: Sequence[Row]) -> int:
+def _rewritten(
+    table: OpenedTable, ingestion: Ingestion, held: _Held, going: Mapping[Row, int], coming: Sequence[Row]
+) -> int:
     gone: dict[int, set[int]] = {}
     for row, count in going.items():
         for number, place in held.places[row][:count]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.names import fold
-from reconciler.delta.arrow_rows import PlainTable, arrow_schema, plain_table
+from reconciler.delta.arrow_rows import OpenedTable, arrow_schema, plain_table
 from reconciler.delta.arrow_writes import is_writable
 from reconciler.delta.schema import delta_schema
 from reconciler.engine.arrow.ingest.incoming import Row
@@ -25,7 +25,7 @@ _MOST_ROWS: Final = 200_000
 """A table that is larger is not looked through."""
 
 
-def writable(ingestion: Ingestion) -> PlainTable:
+def writable(ingestion: Ingestion) -> OpenedTable:
     """The table as it is now, without this transaction. Raises NotSure."""
     target, transaction = ingestion.target, ingestion.transaction
     table = plain_table(target.location)
@@ -39,7 +39,7 @@ def writable(ingestion: Ingestion) -> PlainTable:
     return table
 
 
-def require_small(table: PlainTable) -> None:
+def require_small(table: OpenedTable) -> None:
     """Raise NotSure for a table that is too large to be looked through."""
     if table.bytes > _MOST_BYTES or (table.rows or 0) > _MOST_ROWS:
         raise NotSure("a large table")
@@ -51,7 +51,7 @@ def key_places(target: TableTarget) -> list[int]:
     return [place for place, column in enumerate(target.columns) if fold(column.name) in keys]
 
 
-def as_arrow(rows: Sequence[Row], table: PlainTable) -> "pyarrow.Table":
+def as_arrow(rows: Sequence[Row], table: OpenedTable) -> "pyarrow.Table":
     """Rows of plain values, in the columns of a table."""
     import pyarrow
 
@@ -61,7 +61,7 @@ def as_arrow(rows: Sequence[Row], table: PlainTable) -> "pyarrow.Table":
     return pyarrow.Table.from_arrays(arrays, schema=schema)
 
 
-def _has_columns(table: PlainTable, target: TableTarget) -> bool:
+def _has_columns(table: OpenedTable, target: TableTarget) -> bool:
     """Whether the table has exactly the target's columns, and a key that is told apart here as Spark tells it."""
     try:
         wanted = json.loads(delta_schema(target.columns).to_json())["fields"]
