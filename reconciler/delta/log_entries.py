@@ -52,11 +52,10 @@ def put_entry(location: str, version: int, information: JsonObject, actions: Ite
     return _has_mark(location, name, mark)
 
 
-def after_commit(location: str, version: int, settings: dict[str, str], every: int = _EVERY) -> None:
-    """What is due after the commit of a version: a checkpoint, and old entries go. `settings` are the table's; `every` holds
-    where they say nothing."""
+def after_commit(location: str, version: int, settings: dict[str, str]) -> None:
+    """What is due after the commit of a version: a checkpoint, and old entries go. `settings` are the table's."""
     interval = settings.get(_INTERVAL, "")
-    if not version or version % (int(interval) if interval.isdecimal() and int(interval) else every):
+    if not version or version % (int(interval) if interval.isdecimal() and int(interval) else _EVERY):
         return
     # Where a panic of deltalake is an error, too.
     with suppress(ReconcileError), writing(location, version, conflict=None):

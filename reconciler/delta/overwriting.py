@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
     from deltalake.transaction import AddAction
 
-_CHECKPOINT_EVERY: Final = 100
-"""As deltalake makes them: each names whatever was replaced within a week."""
-
 _ABOUT_AN_ACTION: Final = 1000
 
 
@@ -68,7 +65,7 @@ def overwrite_on_disk(
         )
     if not is_done:
         return None
-    after_commit(location, expected + 1, table.metadata().configuration, every=_CHECKPOINT_EVERY)
+    after_commit(location, expected + 1, table.metadata().configuration)
     return expected + 1
 
 

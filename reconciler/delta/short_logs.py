@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _HINT: Final = "_last_checkpoint"
 _MOST_ENTRIES: Final = 1000
-_BEGINS_ANEW: Final = 40
+_BEGINS_ANEW: Final = 10
 """After so many entries a later checkpoint is taken, where there is one."""
 
 _LARGE: Final = 1 << 17
