@@ -7,6 +7,7 @@ from typing import NoReturn
 import click
 
 from reconciler.base.errors import EXIT_DONE, EXIT_INTERRUPTED
+from reconciler.base.long_lives import load_deltalake, look_for_circles
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
 from reconciler.cli.output import note, say, show_json
 from reconciler.run.forced_stops import REPLAYED
@@ -42,6 +43,9 @@ def command(pipeline: str, repo: str, environment: str | None, form: str, once: 
             _end(f"{pipeline} ends at once after a second signal; {REPLAYED}", EXIT_INTERRUPTED)
         stopped = True
 
+    if not once:
+        look_for_circles()
+        load_deltalake()
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)
     with project_of(repo, environment) as project:

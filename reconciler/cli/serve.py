@@ -9,6 +9,7 @@ import click
 
 import reconciler
 from reconciler.base.errors import EXIT_DONE, ReconcileError
+from reconciler.base.long_lives import load_deltalake
 from reconciler.cli.options import target_of, target_options
 from reconciler.cli.output import note, say
 from reconciler.environment.target import Target
@@ -22,7 +23,6 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _NO_COMMANDS = ("reconciler.testing", "reconciler.job")
 _LIBRARIES = (
     "anyio._backends._asyncio",
-    "deltalake",
     "git",
     "jsonschema",
     "pyarrow.compute",
@@ -155,6 +155,7 @@ def _in_background(place: Place, wanted: Wanted, http: Http | None, where: str) 
 
 def load_commands() -> None:
     """Import all that a command may need, once for all commands."""
+    load_deltalake()
     for module in pkgutil.walk_packages(reconciler.__path__, "reconciler."):
         if not module.name.startswith(_NO_COMMANDS):
             importlib.import_module(module.name)

@@ -24,6 +24,7 @@ from types import FrameType
 from typing import IO, Any, Final, NoReturn
 
 from reconciler.base.errors import ReconcileError
+from reconciler.base.long_lives import look_for_circles
 from reconciler.server.client import connected
 from reconciler.server.guarding import Run, Served, Tell, end_with, guard
 from reconciler.server.messages import receive, send
@@ -144,6 +145,9 @@ class Server:
         """Until it is told to end, or nobody asks anything for long."""
         gc.collect()
         gc.freeze()
+        # What is looked through for circles of values is little after this.
+        gc.collect()
+        look_for_circles()
         with _listening(self._place.commands) as commands, _listening(self._place.spark) as spark:
             alive, needed = os.pipe()
             wakened, waking = os.pipe()
