@@ -46,7 +46,7 @@ from bench.plan import ROOT
 from bench.resident import Watch, growth, java_of, settled
 
 RESULTS: Final = ROOT / "bench" / "results" / "load.json"
-_SQL: Final = """\
+SQL: Final = """\
 CREATE TABLE items (id BIGINT NOT NULL, client INT, amount DECIMAL(12, 2));
 CREATE MATERIALIZED VIEW totals AS SELECT client, COUNT(*) AS n, SUM(amount) AS total FROM items GROUP BY client;
 """
@@ -144,7 +144,7 @@ class Client:
 def main(seconds: int, pipelines: int, clients: int, pause: float, results: Path) -> None:
     """Make and start the pipelines, let the clients work, compare with the ledger, write what was seen as JSON."""
     ledger, busy = Ledger(), [round(os.getloadavg()[1], 1)]
-    with tempfile.TemporaryDirectory() as scratch, _served(Path(scratch)) as (address, server):
+    with tempfile.TemporaryDirectory() as scratch, served(Path(scratch)) as (address, server):
         _count_come_again(ledger)
         names = [f"load_{number}" for number in range(pipelines)]
         found, starts = _started(FelderaClient(address), names)
@@ -178,7 +178,7 @@ def main(seconds: int, pipelines: int, clients: int, pause: float, results: Path
 
 
 @contextmanager
-def _served(root: Path) -> Iterator[tuple[str, int]]:
+def served(root: Path) -> Iterator[tuple[str, int]]:
     """A service of a new repository: its address and process."""
     (root / "reconcile.yaml").write_text("default: dev\nenvironments:\n  dev: {warehouse: .reconcile/warehouse}\n")
     command = [str(Path(sys.executable).with_name("reconcile")), "serve"]
@@ -215,7 +215,7 @@ def _count_come_again(ledger: Ledger) -> None:
 
 def _started(client: FelderaClient, names: list[str]) -> tuple[list[Pipeline], dict[str, float]]:
     """Pipelines that are made one by one, and started at once; the seconds that starts took."""
-    found = [PipelineBuilder(client, name, _SQL).create() for name in names]
+    found = [PipelineBuilder(client, name, SQL).create() for name in names]
     began, taken, failed = time.monotonic(), [], []
 
     def start(pipeline: Pipeline) -> None:

@@ -88,6 +88,16 @@ def java_of(server: int) -> int:
     raise LookupError("the server has no Spark")
 
 
+def pipeline_of(server: int) -> psutil.Process:
+    """The process below a server that runs its only pipeline; its guard, which does nothing, is not it."""
+    for child in psutil.Process(server).children():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            whole = [child, *child.children(recursive=True)]
+            if len(whole) > 1 and _role(child, whole) != "spark":
+                return whole[-1]
+    raise LookupError("the server runs no pipeline")
+
+
 def settled(java: int) -> dict[str, float]:
     """MiB that live in Java's heap after a full collection, that the heap holds, and that the process holds beside it."""
     for what in ("GC.run", "GC.heap_info"):
