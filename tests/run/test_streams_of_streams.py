@@ -87,3 +87,37 @@ def test_what_waits_before_it_gives_rows_holds_the_watermark_back(
     assert all(one is None or one.late == 0 for one in relations.values())
     assert relations["answered"] is not None
     assert relations["answered"].furthest_behind == "timed"
+
+
+HOURS_AND_DAYS = """\
+    - name: by_hour
+      aggregate_over_window:
+        input: timed
+        keys: [device]
+        window: {tumbling: 1h}
+        aggregates: {readings: count(*)}
+        allowed_lateness: 30m
+    - name: by_day
+      aggregate_over_window:
+        input: by_hour
+        keys: [device]
+        window: {tumbling: 1d}
+        aggregates: {firings: count(*)}
+"""
+
+
+def test_what_windows_give_for_late_rows_is_late_for_nobody(tmp_path: Path, spark_engine: Engine) -> None:
+    yaml = YAML.partition("    - name: hourly")[0].partition("    - name: told")
+    write_pond(tmp_path, yaml[0] + "  streams:" + yaml[2].partition("  streams:")[2] + HOURS_AND_DAYS, PROGRAM_OF_CALLS)
+    open_pond(tmp_path, spark_engine).apply()
+
+    # At the third one, the day is over for the readings, and the hour gives what it has once more.
+    for number, at in enumerate(["01T23:20", "02T00:15", "01T23:50", "03T10:00", "03T11:00"]):
+        row = {"device": "a", "at": f"2026-01-{at}:00Z", "temperature": 1}
+        (tmp_path / f"source/{number:03}.json").write_text(json.dumps(row) + "\n")
+        open_pond(tmp_path, spark_engine).run_once()
+
+    assert [(one[0], one[1].day, one[3]) for one in rows(tmp_path, "by_day")] == [("a", 1, 2), ("a", 2, 1)]
+    by_day = next(one.stream for one in open_pond(tmp_path, spark_engine).status().relations if one.name == "by_day")
+    assert by_day is not None
+    assert by_day.late == 0
