@@ -10,6 +10,7 @@ Two implementations share the tests in tests/engine/contract.py: `engine.spark` 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, Final, Protocol, TypeAlias
 
 from reconciler.base.digest import JsonObject
@@ -31,6 +32,15 @@ CHANGE_COLUMN: Final = "__change"
 
 
 @dataclass(frozen=True, slots=True)
+class Between:
+    """Rows whose value of a column, of whole numbers or dates, lies between these two, both included."""
+
+    column: str
+    least: int | date
+    greatest: int | date
+
+
+@dataclass(frozen=True, slots=True)
 class StoredSource:
     """A relation read from Delta: `location` is an absolute path or URI, `version` the Delta version to read; `added` are
     columns to come, which it does not have at that version: they are NULL. `spelled` are names of columns as the program
@@ -38,7 +48,9 @@ class StoredSource:
 
     `ranges`: of a relation whose rows are only added, only those that came after the first Delta version of each, up to its
     second one. None: all rows. `changes`: of one whose rows are changed, too, what changed from the first to the last of
-    these versions: rows that it has no more, and rows that it has since, each with `CHANGE_COLUMN`."""
+    these versions: rows that it has no more, and rows that it has since, each with `CHANGE_COLUMN`.
+
+    `needed`: what reads it gives the same where rows are left out that are not within all of these."""
 
     name: str
     location: str
@@ -47,6 +59,7 @@ class StoredSource:
     spelled: tuple[str, ...] = ()
     ranges: tuple[tuple[int, int], ...] | None = None
     changes: bool = False
+    needed: tuple[Between, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ linear operators. Streams of this project give their rows so, too.
 from collections.abc import Collection, Sequence
 
 from reconciler.incremental.model import AddedRows
-from reconciler.incremental.terms import current_reads, former_reads, places_of_change, quoted, term_text
+from reconciler.incremental.terms import Term, current_reads, former_reads, places_of_change, quoted, term_text
 
 
 def added_query(method: AddedRows, changed: Collection[str], columns: Sequence[tuple[str, str]]) -> str:
     """The rows that come to a view, in its columns (with their types), after rows came to relations (keys)."""
     terms = [
-        term_text(method.query, block.rows, block.relations, place, changed)
+        term_text(method.query, block.rows, Term(block.relations, place, changed))
         for block in method.blocks
         for place in places_of_change(block.relations, changed)
     ]

@@ -1,18 +1,21 @@
 """Which way a step takes with a view, by sizes that are known before anything is read: bytes of files, as the log has them.
 
 - Small relations are held in memory: a query over them is computed in one job, and nothing is cheaper than that.
-- A step that follows what changed reads the changed files, the other relations of a join once for each that changed, and
-  what is kept, which it writes anew. The query reads every relation once. Where the first is not clearly less, the view is
-  computed from its query; so it is where a relation changed for whose changes there is no rule.
+- A step that follows what changed reads the changed files, the other relations of a join once for each that changed (the
+  files that may have rows with equal keys), and what is kept, which it writes anew. The query reads every relation once.
+  Where the first is not clearly less, the view is computed from its query; so it is where a relation changed for whose
+  changes there is no rule.
 - Where following pays and what is kept is not that of the step before, it is computed anew with the view, so that the next
   step finds it.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from reconciler.incremental.model import AddedRows, KeptAggregate, Way
+from reconciler.incremental.model import AddedRows, KeptAggregate, Way, froms_of
+from reconciler.incremental.needed_rows import ChangedKeys, Within, needed_by_term
+from reconciler.sql.block_model import RelationUse
 
 FEW_ROWS: Final = 20_000
 """Relations of so many rows at most are small (`engine.spark.held_rows` has the same bound)."""
@@ -37,13 +40,17 @@ class Size:
 class Sizes:
     """What is known before a step, by key: of all relations that the view reads, and which of them changed. `changed_bytes`
     looks how much of one did; None: that can't be told, or, where the view has a method for rows that come, others went.
-    `kept`: the bytes that are kept by the same definition. `is_current`: what has to be kept is that of the step before."""
+    `kept`: the bytes that are kept by the same definition. `is_current`: what has to be kept is that of the step before.
+    `changed_keys` says between what a column of changed rows lies, `needed_bytes` how much of a relation has rows within
+    such ranges (None: not known)."""
 
     relations: Mapping[str, Size]
     changed: frozenset[str]
     changed_bytes: Callable[[str], int | None]
     kept: int | None
     is_current: bool
+    changed_keys: ChangedKeys = lambda key, column: None
+    needed_bytes: Callable[[str, Within], int | None] = lambda key, within: None
 
 
 Choose: TypeAlias = Callable[[KeptAggregate | AddedRows, Sizes], Way]
@@ -87,31 +94,35 @@ def _pays(method: KeptAggregate | AddedRows, sizes: Sizes) -> bool:
     """Whether to follow such a change as that of this step costs less than the query."""
     if not method.fixed.isdisjoint(sizes.changed):
         return False
-    froms = _froms(method)
+    froms = froms_of(method)
     by_changes = [_by_changes(uses, sizes) for uses in froms]
     known = [one for one in by_changes if one is not None]
-    whole = _bytes(sizes, [*(relation for uses in froms for relation in uses), *method.fixed])
+    whole = _bytes(sizes, [*(use.relation for uses in froms for use in uses), *method.fixed])
     if len(known) < len(by_changes) or whole is None:
         return False
     return sum(known) + _KEPT_TWICE * (sizes.kept or 0) < _WORTH_IT * whole
 
 
-def _froms(method: KeptAggregate | AddedRows) -> list[list[str]]:
-    """The relations of each FROM."""
-    blocks = method.blocks if isinstance(method, AddedRows) else (method.block,)
-    return [[use.relation for use in block.relations] for block in blocks]
-
-
-def _by_changes(uses: list[str], sizes: Sizes) -> int | None:
+def _by_changes(uses: Sequence[RelationUse], sizes: Sizes) -> int | None:
     """What the terms of a FROM read; None where that is not known."""
     found = 0
-    for place, relation in enumerate(uses):
-        if relation in sizes.changed:
-            own, others = sizes.changed_bytes(relation), _bytes(sizes, [*uses[:place], *uses[place + 1 :]])
-            if own is None or others is None:
+    for place, changed in enumerate(uses):
+        if changed.relation in sizes.changed:
+            needed = needed_by_term(uses, place, sizes.changed_keys)
+            own = sizes.changed_bytes(changed.relation)
+            # What has a key is read as it is and as it was, with all others.
+            times = 1 if changed.is_linear else 2
+            others = [_needed(sizes, use.relation, needed[at]) for at, use in enumerate(uses) if at != place or times > 1]
+            known = [one for one in others if one is not None]
+            if own is None or len(known) < len(others):
                 return None
-            found += own + others
+            found += own + times * sum(known)
     return found
+
+
+def _needed(sizes: Sizes, relation: str, within: Within) -> int | None:
+    some = sizes.needed_bytes(relation, within) if within else None
+    return some if some is not None else sizes.relations[relation].bytes
 
 
 def _bytes(sizes: Sizes, relations: Collection[str]) -> int | None:

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from reconciler.sql.block_model import AggregateBlock, LinearBlock
+from reconciler.incremental.terms import key_of
+from reconciler.sql.block_model import AggregateBlock, LinearBlock, RelationUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +56,13 @@ class KeptAggregate:
 
     @property
     def fixed(self) -> frozenset[str]:
-        """The keys of those in which it has no rule for changes: where one changes, all that is kept is computed anew."""
-        return self.block.fixed | {use.relation for use in self.block.relations if not use.is_linear}
+        """The keys of those in which it has no rule for changes: where one changes, all that is kept is computed anew. Least
+        and greatest values follow no terms that take rows away and bring them again."""
+        uses = self.block.relations
+        without = {
+            use.relation for at, use in enumerate(uses) if not use.is_linear and (self.extremes or not key_of(uses, at))
+        }
+        return self.block.fixed | without
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +91,12 @@ class AddedRows:
         """The keys of those in which it has no rule for changes."""
         uses = (use.relation for block in self.blocks for use in block.relations if not use.is_linear)
         return frozenset().union(*(block.fixed for block in self.blocks), uses)
+
+
+def froms_of(method: KeptAggregate | AddedRows) -> tuple[tuple[RelationUse, ...], ...]:
+    """The relations of each FROM by whose changes the method follows."""
+    blocks = method.blocks if isinstance(method, AddedRows) else (method.block,)
+    return tuple(block.relations for block in blocks)
 
 
 Maintenance: TypeAlias = KeptAggregate | AddedRows | Recompute

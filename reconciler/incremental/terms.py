@@ -1,14 +1,39 @@
 """What a change of a join is: a sum of terms, one for each relation that changed. A term joins the changed rows of that one
 with the relations before it as they are now, and with those behind it as they were. So there are n terms, and not 2^n - 1.
 
-Source: M. Budiu et al., DBSP (VLDB 2023), the bilinear rule, for n relations: what a join gives now, less what it gave, is
-the sum over i of T1 now ⋈ … ⋈ ΔTi ⋈ … ⋈ Tn before.
+A relation in which a block is not linear (behind an outer join, in a subquery of WHERE) may have a key: a column that is
+equal to one of a relation in which the block is linear. Then its changed rows change nothing but what rows with their keys
+give. So its term is what these rows give with it as it is now, less what they give with it as it was.
+
+Sources: M. Budiu et al., DBSP (VLDB 2023), the bilinear rule, for n relations: what a join gives now, less what it gave, is
+the sum over i of T1 now ⋈ … ⋈ ΔTi ⋈ … ⋈ Tn before. A. Gupta, I. S. Mumick, Maintenance of Materialized Views (1995): outer
+joins and subqueries by the keys that changed.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from reconciler.sql.block_model import RelationUse, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A column of a relation, and the one that it is equal to: the place of its relation, and its name."""
+
+    outer: int
+    outer_column: str
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """That of the relation at a place, where these relations (keys) changed. `was`: the relation has a key, and is read as
+    it was, for what is taken away."""
+
+    uses: Sequence[RelationUse]
+    place: int
+    changed: Collection[str]
+    was: bool = False
 
 
 def changed_source(relation: str) -> str:
@@ -21,33 +46,48 @@ def former_source(relation: str) -> str:
     return f"__former_{relation}"
 
 
+def key_of(uses: Sequence[RelationUse], place: int) -> Key | None:
+    """By what rows of a relation in which the block is not linear are reached; None: by nothing that is known."""
+    if uses[place].is_linear:
+        return None
+    for at, use in enumerate(uses):
+        for column, other, end in use.joined:
+            if other == place and use.is_linear:
+                return Key(at, column, end)
+    return None
+
+
 def places_of_change(uses: Sequence[RelationUse], changed: Collection[str]) -> tuple[int, ...]:
-    """Which of the relations of a FROM changed: each is a term."""
+    """Which of the relations of a block changed: each is a term."""
     return tuple(at for at, use in enumerate(uses) if use.relation in changed)
 
 
 def former_reads(uses: Sequence[RelationUse], changed: Collection[str]) -> frozenset[str]:
     """The relations that the terms read as they were."""
-    return frozenset(uses[at].relation for at in places_of_change(uses, changed)[1:])
+    places = places_of_change(uses, changed)
+    return frozenset(uses[at].relation for at in places if at != places[0] or not uses[at].is_linear)
 
 
 def current_reads(uses: Sequence[RelationUse], changed: Collection[str]) -> frozenset[str]:
-    """Those that they read as they are: what did not change, and what stands before something that did."""
+    """Those that they read as they are: what did not change, and what stands before something that did, or has a key."""
     last = max(places_of_change(uses, changed), default=0)
-    return frozenset(use.relation for at, use in enumerate(uses) if use.relation not in changed or at < last)
+    return frozenset(
+        use.relation for at, use in enumerate(uses) if use.relation not in changed or at < last or not use.is_linear
+    )
 
 
-def term_text(
-    query: str, span: Span, uses: Sequence[RelationUse], place: int, changed: Collection[str], change: str | None = None
-) -> str:
-    """A part of the query, which names all of these relations, as the term of the one at that place. `change`: a column of
-    its changed rows, which SELECTs in FROM hand on."""
+def term_text(query: str, span: Span, term: Term, change: str | None = None) -> str:
+    """A part of the query as a term has it. `change`: a column of the changed rows, which SELECTs in FROM hand on."""
+    uses, place, changed = term.uses, term.place, term.changed
     put: list[tuple[Span, str]] = []
+    is_linear = uses[place].is_linear
     for at, use in enumerate(uses):
-        if at == place or (at > place and use.relation in changed):
-            name = changed_source(use.relation) if at == place else former_source(use.relation)
+        if not span.has(use.span):
+            continue
+        if (at == place and (is_linear or term.was)) or (at > place and use.relation in changed):
+            name = changed_source(use.relation) if at == place and is_linear else former_source(use.relation)
             put.append((use.span, f"`{name}`" if use.has_alias else f"`{name}` AS {quoted(use.name)}"))
-    if change is not None:
+    if change is not None and is_linear:
         for at, layer in enumerate(uses[place].within):
             handed = change_of(replace(uses[place], within=uses[place].within[at + 1 :]), change)
             put.append((Span(layer.place, layer.place), f", {handed} AS `{change}`"))
@@ -56,6 +96,14 @@ def term_text(
         parts += [query[position : one.start], text]
         position = one.end
     return "".join((*parts, query[position : span.end]))
+
+
+def with_changed_keys(uses: Sequence[RelationUse], place: int) -> str:
+    """The condition that rows have a key of the changed rows of the relation at that place."""
+    key = key_of(uses, place)
+    assert key is not None, "a relation without a key has no term"
+    outer = f"{quoted(uses[key.outer].name)}.{quoted(key.outer_column)}"
+    return f"{outer} IN (SELECT {quoted(key.column)} FROM `{changed_source(uses[place].relation)}`)"
 
 
 def change_of(use: RelationUse, change: str) -> str:

@@ -37,7 +37,7 @@ def describe_maintenance(one: Maintenance) -> tuple[str, ...]:
             found = [f"by its query, computed again: {one.reason}"]
             return (*found, f"to change that: {one.hint}") if one.hint is not None else tuple(found)
         case KeptAggregate():
-            changed = sorted({use.relation for use in one.block.relations if use.is_linear} - one.fixed)
+            changed = sorted({*one.relations} - one.fixed)
             keys = first_of([" ".join(key.split()) for key in one.block.keys], _MOST_KEYS)
             kept = "counts, sums, least and greatest values" if one.extremes else "counts and sums"
             groups = f"{kept} by {keys}" if keys else f"{kept} of all rows"

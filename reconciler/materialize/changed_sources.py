@@ -1,10 +1,14 @@
 """What changed in the relations of a view in one step, and the sources by which queries of `incremental` read it."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
+from reconciler.base.names import fold
 from reconciler.delta.added_files import added_files, changed_files
-from reconciler.engine.protocol import Source, StoredSource
+from reconciler.delta.arrow_rows import plain_table
+from reconciler.delta.key_ranges import files_between, least_and_greatest
+from reconciler.engine.protocol import Between, InlineSource, Source, StoredSource
+from reconciler.incremental.needed_rows import KeyRange, Within
 from reconciler.incremental.terms import changed_source, former_source
 from reconciler.materialize.stream_sources import Ranges
 from reconciler.project.program.model import Program
@@ -21,6 +25,7 @@ class StepChanges:
     place_before: Place
     place_now: Place
     came: Ranges
+    known_keys: dict[tuple[str, str], KeyRange | None] = field(default_factory=dict, compare=False)
 
     def of(self, relations: Collection[str]) -> tuple[str, ...]:
         """Those of the relations that changed."""
@@ -42,6 +47,26 @@ class StepChanges:
         found = added_files(now.location, now.version, self._ranges(key))
         return None if found is None else found.bytes
 
+    def changed_keys(self, key: str, column: str) -> KeyRange | None:
+        """Between what the values of a column lie, of whole numbers or dates, of all rows of a relation that came or went.
+        None: that can't be told, or is too much to look at."""
+        asked = (key, column)
+        if asked not in self.known_keys:
+            ranges = self._ranges(key)
+            found = changed_files(_stored(self.place_now, key).location, ranges[0][0], ranges[-1][1])
+            ends = least_and_greatest((found.earlier, found.later), column) if found is not None else None
+            self.known_keys[asked] = KeyRange(*ends) if ends is not None else None
+        return self.known_keys[asked]
+
+    def needed_bytes(self, key: str, within: Within) -> int | None:
+        """The size of the files of a relation that may have rows within these ranges. None: that can't be told."""
+        now = _stored(self.place_now, key)
+        table = plain_table(now.location, now.version)
+        if table is None:
+            return None
+        ranges = [(column, one.least, one.greatest) for column, one in within.items()]
+        return sum(file.bytes for file in files_between(table, ranges))
+
     def changed_sources(self, changed: Collection[str], *, only_added: bool) -> list[Source]:
         """What changed in relations. `only_added`: only rows came, and nothing says so of each."""
         return [
@@ -57,9 +82,27 @@ class StepChanges:
         """Relations as they are now, under their own names."""
         return sources_for(program, relations, self.place_now)
 
+    @staticmethod
+    def needed_sources(sources: Iterable[Source], needed: Mapping[str, Within]) -> tuple[Source, ...]:
+        """The sources of a query, less the rows of relations that it does not need; `needed` is by the names of sources.
+        Views that are computed where they are read may read more: then all rows are."""
+        found = tuple(sources)
+        if any(isinstance(one, InlineSource) for one in found):
+            return found
+        return tuple(
+            replace(one, needed=_between(one, needed.get(fold(one.name), {}))) if isinstance(one, StoredSource) else one
+            for one in found
+        )
+
     def _ranges(self, key: str) -> tuple[tuple[int, int], ...]:
         """Of a table or stream, without the commits that only put files together."""
         return tuple(self.came.get(key, ())) or ((self.before[key].version, self.now[key].version),)
+
+
+def _between(source: StoredSource, within: Within) -> tuple[Between, ...]:
+    """What is needed of a source by columns that it has at its version."""
+    to_come = {fold(column.name) for column in source.added}
+    return tuple(Between(name, one.least, one.greatest) for name, one in within.items() if name not in to_come)
 
 
 def _stored(place: Place, key: str) -> StoredSource:

@@ -15,7 +15,7 @@ because of a method, and where it is not certain that a method gives the same, i
 wrong by this, at worst computed twice.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final, assert_never
@@ -29,7 +29,8 @@ from reconciler.engine.protocol import CHANGE_COLUMN, Built, Engine, Source, Sto
 from reconciler.incremental import added_rows, kept_aggregate
 from reconciler.incremental.choice import Choice, Size, Sizes
 from reconciler.incremental.derive import maintenance, stored_reads
-from reconciler.incremental.model import AddedRows, KeptAggregate, Maintenance, Recompute, Way
+from reconciler.incremental.model import AddedRows, KeptAggregate, Maintenance, Recompute, Way, froms_of
+from reconciler.incremental.needed_rows import Within, needed_rows
 from reconciler.materialize.changed_sources import StepChanges
 from reconciler.project.program.model import Program, View
 from reconciler.registry.placements import FormerState, Placement, StreamState
@@ -121,6 +122,12 @@ def _sizes(program: Program, view: View, changes: StepChanges) -> dict[str, Size
     return {key: Size(place.rows, place.bytes) if place else Size(None, None) for key, place in placements.items()}
 
 
+def _needed(method: KeptAggregate | AddedRows, changes: StepChanges, changed: Collection[str]) -> dict[str, Within]:
+    """What the terms of what changed need of what they read, by the names of sources. Subqueries may need all."""
+    needed = needed_rows(froms_of(method), changed, changes.changed_keys)
+    return {name: within for name, within in needed.items() if name not in method.fixed}
+
+
 @dataclass(frozen=True, slots=True)
 class _Kept:
     """A view of which groups are kept."""
@@ -155,7 +162,9 @@ class _Kept:
         changed = frozenset(changes.of(self.method.relations))
         kept = known.bytes if known is not None and self.is_same_definition else None
         known_sizes = _sizes(self.program, self.view, changes)
-        sizes = Sizes(known_sizes, changed, cache(changes.changed_bytes), kept, is_current)
+        sizes = Sizes(
+            known_sizes, changed, cache(changes.changed_bytes), kept, is_current, changes.changed_keys, changes.needed_bytes
+        )
         return self.around.choice.way(self.method, sizes)
 
     def attempts(self, way: Way) -> tuple[Way, ...]:
@@ -195,7 +204,8 @@ class _Kept:
             *changes.former_sources(former),
             *changes.current_sources(self.program, current),
         )
-        return kept_aggregate.changed_query(self.method, changed, self._types(self.known), CHANGE_COLUMN), sources
+        query = kept_aggregate.changed_query(self.method, changed, self._types(self.known), CHANGE_COLUMN)
+        return query, changes.needed_sources(sources, _needed(self.method, changes, changed))
 
     def _kept_source(self, state: StreamState) -> StoredSource:
         return StoredSource(kept_aggregate.KEPT, join_location(self.around.location, state.folder), 0)
@@ -227,7 +237,9 @@ class _Added:
         # Heads of early versions had no columns.
         has_columns = bool(self._columns())
         known_sizes = _sizes(self.program, self.view, changes)
-        sizes = Sizes(known_sizes, changed, cache(changes.added_bytes), None, has_columns)
+        sizes = Sizes(
+            known_sizes, changed, cache(changes.added_bytes), None, has_columns, changes.changed_keys, changes.needed_bytes
+        )
         return self.around.choice.way(self.method, sizes)
 
     def added(self, build: ViewBuild, folder: str) -> ViewBuild:
@@ -241,6 +253,7 @@ class _Added:
             *changes.current_sources(self.program, current),
         )
         query = added_rows.added_query(self.method, changed, self._columns())
+        sources = changes.needed_sources(sources, _needed(self.method, changes, changed))
         staging = join_location(self.around.location, folder)
         return replace(build, query=query, column_names=(), sources=sources, staging=staging)
 

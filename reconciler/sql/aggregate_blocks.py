@@ -141,7 +141,7 @@ class _Reading:
         return frozenset(key for table in others if (key := relation_key(table)) in self.walk.relations)
 
     def _relations(self, text: BlockText) -> tuple[RelationUse, ...]:
-        found = relation_uses(self.groups.uses, self.parsed, self.query, text)
+        found = relation_uses(self.walk, self.node, self.groups.uses, self.parsed, text, self.groups.keyed)
         if found is None:
             raise _Refused(NOT_TOLD_APART)
         return found

@@ -9,7 +9,8 @@ from sqlglot import exp
 from reconciler.base.names import fold
 from reconciler.sql.block_model import NotKept
 from reconciler.sql.grouping import grouped, is_plain_group
-from reconciler.sql.linear_walk import FoundUse, LinearWalk, items_of_from
+from reconciler.sql.keyed_subqueries import KeyedTable, keyed_tables
+from reconciler.sql.linear_walk import FoundUse, LinearWalk, items_of_from, plain_tables
 from reconciler.sql.references import relation_key
 from reconciler.sql.scopes import Scope
 from reconciler.sql.surroundings import QuerySurroundings
@@ -22,10 +23,11 @@ _AROUND_CALLS: Final = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.Respec
 @dataclass(frozen=True, slots=True)
 class Groups:
     """A block whose FROM, WHERE and GROUP BY are good: its relations, its keys, the relations that subqueries of expressions
-    read, and what is in sight."""
+    read (`keyed`: those of WHERE of which rows with one key decide for a row, `fixed`: others), and what is in sight."""
 
     uses: tuple[FoundUse, ...]
     keys: tuple[exp.Expr, ...]
+    keyed: tuple[KeyedTable, ...]
     fixed: frozenset[str]
     scope: Scope
     named: Named
@@ -88,8 +90,10 @@ class AggregateWalk(LinearWalk):
             return NotKept("its GROUP BY is not surely understood", "write each key as an expression")
         if any(isinstance(key.unnest(), exp.Literal) or key.find(exp.Query) is not None for key in keys):
             return NotKept("it groups by what is no expression of columns")
-        fixed = self.decided(node, keys, scope, named)
-        return fixed if isinstance(fixed, NotKept) else Groups(origin[0], keys, fixed | origin[1], scope, named)
+        where = node.args.get("where")
+        keyed = keyed_tables(where.this, plain_tables(origin[0]), self.relations) if where is not None else ()
+        fixed = self.decided(node, keys, scope, named, keyed)
+        return fixed if isinstance(fixed, NotKept) else Groups(origin[0], keys, keyed, fixed | origin[1], scope, named)
 
     def _distinct_items(self, node: exp.Select) -> tuple[exp.Expr, ...] | NotKept:
         """The items of a SELECT DISTINCT without GROUP BY: these are its keys. With aggregates it has no keys."""

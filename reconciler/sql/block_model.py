@@ -47,10 +47,11 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class RelationUse:
-    """A relation that a block reads in its FROM: its key, where its name stands in the query (`span`), the name that its
-    columns have there, and whether that is written as an alias. `is_linear`: rows that come to it or go from it bring or
-    take rows of groups of their own, whatever the other relations hold. `within`: the SELECTs in FROM that it stands
-    in, outer ones first."""
+    """A relation that a block reads in its FROM, or in a subquery of its WHERE (`keyed_subqueries`): its key, where its name
+    stands in the query (`span`), the name that its columns have there, and whether that is written as an alias.
+    `is_linear`: rows that come to it or go from it bring or take rows of groups of their own, whatever the other relations
+    hold. `within`: the SELECTs in FROM that it stands in, outer ones first. `joined`: its columns, and those that they are
+    equal to (`joined_columns`): the place of the relation in the block, and the column."""
 
     relation: str
     span: Span
@@ -58,6 +59,7 @@ class RelationUse:
     has_alias: bool
     is_linear: bool
     within: tuple[Layer, ...] = ()
+    joined: tuple[tuple[str, int, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ def _block(walk: LinearWalk, parsed: Parsed, node: exp.Select) -> LinearBlock | 
     if isinstance(fixed, NotKept):
         return fixed
     text = block_text(walk.text, parsed.tokens, node)
-    relations = relation_uses(origin[0], parsed, walk.text, text) if text is not None else None
+    relations = relation_uses(walk, node, origin[0], parsed, text) if text is not None else None
     if text is None or relations is None:
         return NOT_TOLD_APART
     if may_take_today(parsed.tokens, text.whole):

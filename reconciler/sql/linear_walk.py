@@ -15,6 +15,8 @@ from sqlglot import exp
 from reconciler.sql.block_model import BlockText, Layer, NotKept, RelationUse, Span
 from reconciler.sql.block_texts import block_text
 from reconciler.sql.blocks import Analyser
+from reconciler.sql.joined_columns import joined_columns
+from reconciler.sql.keyed_subqueries import KeyedTable
 from reconciler.sql.lineage_whole import is_whole
 from reconciler.sql.places import own_offset
 from reconciler.sql.query import Parsed, parse_query
@@ -161,9 +163,17 @@ class LinearWalk(Analyser):
         scope.is_relaxed = was_relaxed
         return found
 
-    def decided(self, node: exp.Select, others: Sequence[exp.Expr], scope: Scope, named: Named) -> frozenset[str] | NotKept:
+    def decided(
+        self,
+        node: exp.Select,
+        others: Sequence[exp.Expr],
+        scope: Scope,
+        named: Named,
+        keyed: Sequence[KeyedTable] = (),
+    ) -> frozenset[str] | NotKept:
         """Whether what decides the rows of a block, and these expressions of it, are surely the same when they are computed
-        again; the relations of their subqueries."""
+        again; the relations of their subqueries, but for those that are `keyed`."""
+        follows = {id(one.table) for one in keyed}
         where = node.args.get("where")
         deciding = [join.args["on"] for join in node.args.get("joins") or () if join.args.get("on") is not None]
         deciding += [where.this] if where is not None else []
@@ -176,7 +186,8 @@ class LinearWalk(Analyser):
             for table in one.find_all(exp.Table):
                 if relation_key(table) in named:
                     return NotKept("a subquery in it reads a name of WITH", "put that query into a view")
-                fixed.add(relation_key(table))
+                if id(table) not in follows:
+                    fixed.add(relation_key(table))
         return frozenset(fixed)
 
     def _calls(self, node: exp.Expr) -> str:
@@ -191,18 +202,50 @@ def items_of_from(node: exp.Select) -> list[exp.Expr]:
     return [origin.this, *(join.this for join in joins)] if origin is not None else []
 
 
-def relation_uses(uses: Sequence[FoundUse], parsed: Parsed, query: str, text: BlockText) -> tuple[RelationUse, ...] | None:
-    """Where the relations of a block stand in the query. None where that is not surely known."""
+def relation_uses(
+    walk: LinearWalk,
+    node: exp.Select,
+    uses: Sequence[FoundUse],
+    parsed: Parsed,
+    text: BlockText,
+    keyed: Sequence[KeyedTable] = (),
+) -> tuple[RelationUse, ...] | None:
+    """Where the relations of a block stand in the query, those of subqueries that are `keyed` after those of FROM. None
+    where that is not surely known."""
     found = []
+    query = walk.text
+    joined = [[*one] for one in joined_columns(node, plain_tables(uses), walk.relations)]
+    for at, of in enumerate(keyed, len(uses)):
+        joined[of.outer[0]].append((of.outer[1], at, of.column))
     within = {id(one): one.this for use in uses for one in use.within}
     texts = {key: block_text(query, parsed.tokens, node) for key, node in within.items()}
-    for one in uses:
+    for one, columns in zip(uses, joined, strict=True):
         span, layers = written_span(one.table.this), _layers(one, texts)
         if span is None or layers is None or not text.origin.has(span):
             return None
-        name, has_alias = one.table.alias or one.table.name, bool(one.table.alias)
-        found.append(RelationUse(relation_key(one.table), span, name, has_alias, one.is_linear, layers))
+        found.append(_use(one.table, span, one.is_linear, layers, tuple(columns)))
+    for of in keyed:
+        span = written_span(of.table.this)
+        if span is None or text.where is None or not text.where.has(span):
+            return None
+        found.append(_use(of.table, span, False))
     return tuple(found)
+
+
+def plain_tables(uses: Sequence[FoundUse]) -> list[exp.Table | None]:
+    """The relations of a FROM; None: one within a SELECT there."""
+    return [None if one.within else one.table for one in uses]
+
+
+def _use(
+    table: exp.Table,
+    span: Span,
+    is_linear: bool,
+    layers: tuple[Layer, ...] = (),
+    joined: tuple[tuple[str, int, str], ...] = (),
+) -> RelationUse:
+    name, has_alias = table.alias or table.name, bool(table.alias)
+    return RelationUse(relation_key(table), span, name, has_alias, is_linear, layers, joined)
 
 
 def _layers(use: FoundUse, texts: Mapping[int, BlockText | None]) -> tuple[Layer, ...] | None:

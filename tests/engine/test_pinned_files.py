@@ -13,6 +13,7 @@ from reconciler.delta.arrow_rows import arrow_schema, plain_table, rows_of
 from reconciler.delta.arrow_writes import append, put_table
 from reconciler.delta.tables import create_table
 from reconciler.engine.protocol import (
+    Between,
     Built,
     ColumnType,
     EmptySource,
@@ -28,7 +29,7 @@ from reconciler.engine.protocol import (
 )
 from reconciler.engine.spark import pinned_files, views
 from reconciler.engine.spark.engine import SparkEngine
-from reconciler.engine.spark.held_rows import MOST_ROWS
+from reconciler.engine.spark.held_rows import MOST_ROWS, HeldRows
 from reconciler.engine.spark.pinned_files import PinnedViews
 from reconciler.engine.spark.session import start
 from reconciler.engine.spark.small_views import SmallViews
@@ -268,11 +269,49 @@ def test_a_file_that_spark_would_pass_over(name: str, numbers: StoredSource, tmp
 def test_a_table_of_many_files_or_bytes(numbers: StoredSource, tmp_path: Path) -> None:
     table = plain_table(numbers.location, 1)
     assert table is not None
-    assert pinned_files._is_of_few(table)
+    assert pinned_files._are_few(table.files)
     large = replace(table.files[0], bytes=pinned_files.MOST_BYTES)
-    assert not pinned_files._is_of_few(replace(table, files=(large, *table.files)))
-    assert not pinned_files._is_of_few(replace(table, files=table.files * pinned_files.MOST_FILES))
-    assert pinned_files._is_of_few(replace(table, files=()))
+    assert not pinned_files._are_few((large, *table.files))
+    assert not pinned_files._are_few(table.files * pinned_files.MOST_FILES)
+    assert pinned_files._are_few(())
+
+
+NEEDED = "SELECT sum(id) AS ids, count(*) AS n FROM t WHERE id BETWEEN 12 AND 15 AND half >= 7"
+
+
+@pytest.mark.parametrize("way", ["files", "delta", "held", "any"])
+def test_of_rows_that_are_needed_only_the_files_are_read_that_may_have_them(
+    numbers: StoredSource, spark_engine: Engine, tmp_path: Path, way: str
+) -> None:
+    some = replace(numbers, needed=(Between("ID", 12, 15), Between("half", 7, 10)))
+    first = plain_table(numbers.location, 0)
+    assert first is not None
+    (Path(numbers.location) / first.files[0].path).unlink()
+    held = HeldRows().needed(some)
+    assert held is not None
+    assert held.rows["id"].to_pylist() == list(range(10, 20))
+    assert HeldRows().needed(numbers) is None
+
+    wanted = build(tmp_path / "v", NEEDED, some)
+    built = {
+        "files": lambda: PinnedViews().build(start, wanted),
+        "delta": lambda: views.build(start, wanted),
+        "held": lambda: SmallViews().build(start, wanted),
+        "any": lambda: spark_engine.build_view(wanted),
+    }[way]()
+    assert built is not None
+    staged = plain_table(str(tmp_path / "v"))
+    assert staged is not None
+    rows = rows_of(staged)
+    assert rows is not None
+    assert rows.to_pylist() == [{"ids": 14 + 15, "n": 2}]
+
+
+def test_where_no_file_has_rows_that_are_needed_there_are_none(numbers: StoredSource, tmp_path: Path) -> None:
+    some = replace(numbers, needed=(Between("id", 50, 60),))
+    built = PinnedViews().build(start, build(tmp_path / "v", "SELECT id FROM t", some))
+    assert built is not None
+    assert built.rows == 0
 
 
 def test_a_file_that_is_gone_is_told_as_ever_and_its_rows_are_never_missing(

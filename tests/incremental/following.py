@@ -5,6 +5,8 @@ from typing import Any, Protocol
 
 from reconciler.incremental.added_rows import added_query, reads_of_terms
 from reconciler.incremental.kept_aggregate import KEPT, changed_query, finishing_query, state_query
+from reconciler.incremental.model import AddedRows, KeptAggregate, froms_of
+from reconciler.incremental.needed_rows import KeyRange, needed_rows
 from reconciler.incremental.terms import changed_source, former_source
 from tests.incremental.queries import Row, Tables, added_of, changes, kept_of, multiset
 
@@ -40,13 +42,16 @@ def follow(engine: Computes, query: str, history: Sequence[Tables], columns: Map
                 with_change = {**columns[name], "__change": "STRING"}
                 engine.give(changed_source(name), with_change, changes(before[name], tables[name]))
                 engine.give(former_source(name), columns[name], before[name])
+            narrowed = leave_out(engine, kept, changed, before, tables, columns)
             try:
                 types = engine.keep(changed_query(kept, changed, types, "__change"), tuple(types))
                 followed += 1
             except engine.failing:
                 # A least or greatest value may have gone.
                 assert kept.extremes, query
+                give_back(engine, narrowed, tables, columns)
                 types = engine.keep(state_query(kept), ())
+            give_back(engine, narrowed, tables, columns)
         else:
             types = engine.keep(state_query(kept), ())
         found, wanted = engine.run(finishing_query(kept, types)), engine.run(query)
@@ -80,9 +85,48 @@ def follow_added(
         for name in former:
             engine.give(former_source(name), columns[name], before[name])
         if changed:
+            narrowed = leave_out(engine, method, changed, before, now, columns)
             found = engine.run(added_query(method, changed, types))[1]
+            give_back(engine, narrowed, now, columns)
             held += found
             count += len(found)
         assert multiset(held) == multiset(engine.run(query)[1]), f"{query}\n{before}\n{now}"
         before = now
     return count
+
+
+def leave_out(
+    engine: Computes,
+    method: KeptAggregate | AddedRows,
+    changed: Sequence[str],
+    before: Tables,
+    now: Tables,
+    columns: Mapping[str, Mapping[str, str | None]],
+) -> list[str]:
+    """Give all that is not needed for what changed no more, row by row; the names of sources."""
+
+    def keys(name: str, column: str) -> KeyRange | None:
+        at = list(columns[name]).index(column)
+        values = [row[at] for row in changes(before[name], now[name]) if row[at] is not None]
+        return KeyRange(min(values), max(values)) if values else None
+
+    needed = needed_rows(froms_of(method), changed, keys)
+    narrowed = [name for name in needed if name not in method.fixed]
+    for name in narrowed:
+        relation = name.removeprefix(former_source(""))
+        rows = now[relation] if name == relation else before[relation]
+        order = list(columns[relation])
+        kept = [row for row in rows if all(_is_within(row[order.index(one)], of) for one, of in needed[name].items())]
+        engine.give(name, columns[relation], kept)
+    return narrowed
+
+
+def give_back(engine: Computes, names: Sequence[str], now: Tables, columns: Mapping[str, Mapping[str, str | None]]) -> None:
+    """Give all rows of relations as they are now."""
+    for name in names:
+        if name in now:
+            engine.give(name, columns[name], now[name])
+
+
+def _is_within(value: Any, of: KeyRange) -> bool:
+    return value is not None and of.least <= value <= of.greatest

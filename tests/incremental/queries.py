@@ -38,6 +38,10 @@ _FROM: Final = (
     ("t a JOIN t b ON a.k = b.k", ("a", "b")),
     ("t a JOIN u ON a.k = u.k JOIN t b ON b.g = u.g", ("a", "b", "u")),
     ("t JOIN u USING (k)", ("t", "u")),
+    ("t a CROSS JOIN t b LEFT JOIN u ON u.k = a.k AND u.k = b.k", ("a", "b", "u")),
+    ("t a LEFT JOIN u ON a.k = u.k AND a.k = a.v JOIN t b ON b.k = a.v", ("a", "b")),
+    ("u RIGHT JOIN t a ON u.k = a.k JOIN t b ON a.k = b.v AND b.k = a.k", ("a", "b", "u")),
+    ("t a JOIN u ON a.k = u.k LEFT JOIN t b ON b.k = u.k AND b.v = a.v", ("a", "b", "u")),
     ("(SELECT t.k, t.g, t.v{w} FROM t JOIN u ON t.k = u.k WHERE u.f > 0) AS a", ("a",)),
     ("(SELECT t.k % 2 AS k, g, v{w} FROM t WHERE v > 0) a JOIN u ON a.k = u.k", ("a", "u")),
     (
@@ -81,6 +85,17 @@ _OF_DECIMALS: Final = (
 )
 _KEYS: Final = ("{t}.g", "{t}.k", "{t}.k % 2", "coalesce({t}.g, 'none')")
 _WHERE: Final = ("", "", " WHERE {t}.v > 0", " WHERE {t}.g IS NOT NULL OR {t}.k = 1")
+_SUBQUERIES: Final = (
+    " WHERE EXISTS (SELECT 1 FROM u AS e WHERE e.k = {t}.k AND e.f > 0)",
+    " WHERE NOT EXISTS (SELECT 1 FROM t AS e WHERE {t}.k = e.v AND e.g = {t}.g) AND {t}.v > 0",
+    " WHERE {t}.v > 1 OR EXISTS (SELECT f FROM u WHERE u.k = {t}.v)",
+    " WHERE {t}.v <= (SELECT MAX(e.v) FROM t AS e WHERE e.k = {t}.k)",
+    " WHERE coalesce((SELECT SUM(e.f) FROM u e WHERE e.k = {t}.k AND e.g IS NOT NULL), 0) < 5",
+    " WHERE {t}.k IN (SELECT e.k FROM u AS e)",
+    " WHERE {t}.v IN (SELECT e.k FROM t AS e GROUP BY e.k, e.g HAVING COUNT(*) > 1) AND {t}.g IS NOT NULL",
+    " WHERE {t}.k NOT IN (SELECT e.k FROM u AS e WHERE e.f = 1)",
+    " WHERE {t}.v > (SELECT COUNT(*) FROM u)",
+)
 _HAVING: Final = ("", "", " HAVING COUNT(*) > 1", " HAVING a0 IS NOT NULL", " HAVING SUM({t}.v) > 2 OR COUNT(*) = 1")
 _AROUND: Final = (
     "{block}",
@@ -103,7 +118,7 @@ def query_by(chance: Random, has_decimals: bool) -> str:
     if chance.random() < 0.25:
         aggregates.append(chance.choice(_DISTINCT).format(t=t))
     listed = ", ".join(f"{one} AS a{at}" for at, one in enumerate(aggregates))
-    where = chance.choice(_WHERE).format(t=t)
+    where = chance.choice(_WHERE if chance.random() < 0.7 else _SUBQUERIES).format(t=t)
     having = chance.choice(_HAVING).format(t=t)
     keys = [one.format(t=t) for one in chance.sample(_KEYS, k=chance.choice((0, 1, 1, 2)))]
     names = _NAMED.format(w=", t.w" if has_decimals else "") if "named" in origin else ""

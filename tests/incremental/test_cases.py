@@ -52,8 +52,8 @@ def written(query: str) -> dict[str, str]:
     if isinstance(method, AddedRows):
         changed = sorted({*method.relations} - method.fixed)
         return {"added.sql": "\n".join(broken(added_query(method, changed, [("a", "STRING"), ("b", "INT")]))) + "\n"}
-    kept, block = method, method.block
-    changed = sorted({use.relation for use in block.relations if use.is_linear} - kept.fixed)
+    kept = method
+    changed = sorted({*kept.relations} - kept.fixed)
     types = types_of(kept)
     found = {"state.sql": state_query(kept), "finishing.sql": finishing_query(kept, types)}
     if changed:

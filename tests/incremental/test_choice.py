@@ -7,10 +7,12 @@ import pytest
 
 from reconciler.incremental.choice import FEW_ROWS, Choice, Size, Sizes, can_follow, cheapest
 from reconciler.incremental.model import Way
+from reconciler.incremental.needed_rows import KeyRange, Within
 from tests.incremental.queries import added_of, kept_of
 
 GROUPS = kept_of("SELECT t.g, COUNT(*) AS n FROM t JOIN u ON t.k = u.k GROUP BY t.g")
-OUTER = kept_of("SELECT t.g, COUNT(*) AS n FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.g")
+OUTER = kept_of("SELECT t.g, COUNT(*) AS n FROM t LEFT JOIN u ON t.k > u.k GROUP BY t.g")
+BY_KEY = kept_of("SELECT t.g, COUNT(*) AS n FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.g")
 ROWS = added_of("SELECT t.g, u.g AS h FROM t JOIN u ON t.k = u.k")
 LARGE, SMALL = Size(1_000_000, 50_000_000), Size(1_000, 50_000)
 
@@ -46,6 +48,17 @@ def test_a_relation_that_has_no_rule_and_changed_leaves_the_query() -> None:
     both = replace(FACTS, **changed(t=10_000, u=100))
     assert cheapest(OUTER, both) is Way.RECOMPUTED
     assert not can_follow(OUTER, both)
+
+
+def test_what_the_keys_that_changed_leave_of_other_relations_counts() -> None:
+    def looks(key: str, within: Within) -> int:
+        return 1_000_000 if within == {"k": KeyRange(3, 7)} else 50_000_000
+
+    both = replace(FACTS, **changed(t=10_000, u=100), changed_keys=lambda key, column: KeyRange(3, 7))
+    for method in (GROUPS, BY_KEY):
+        assert cheapest(method, both) is Way.RECOMPUTED, "what is read is not known to be less"
+        assert cheapest(method, replace(both, needed_bytes=looks)) is Way.CHANGES
+        assert cheapest(method, replace(both, needed_bytes=lambda key, within: 49_000_000)) is Way.RECOMPUTED
 
 
 def test_rows_that_are_added() -> None:

@@ -120,7 +120,7 @@ def test_settings_that_may_have_a_say_are_in_the_way() -> None:
 
 
 def test_words_say_what_follows_and_what_does_not() -> None:
-    outer = "SELECT t.g, COUNT(*) AS n FROM t LEFT JOIN measured m ON t.k = m.k GROUP BY t.g"
+    outer = "SELECT t.g, COUNT(*) AS n FROM t LEFT JOIN measured m ON t.k > m.k GROUP BY t.g"
     assert describe_maintenance(of(outer)) == (
         "by what changes in t: counts and sums by t.g are kept",
         "where measured changes, by its query",

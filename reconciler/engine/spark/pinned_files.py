@@ -8,6 +8,7 @@ that is not sure, or where the log helps to pass over files:
   soon as it is passed over. Folders and files have plain names: Spark takes others for patterns, or for hidden.
 - The view is one of `plain_views`, and what becomes of failures is said there.
 - A table without rows has no files, and is no rows of this process's (`small_rows`): Delta's reader replays its log, too.
+- Of a relation of which some rows are needed, only the files are read that may have these.
 - A file that is gone is an error, and never the loss of its rows: Spark looks for each when the table is named, refuses
   where one is missing, and its list is held against ours.
 
@@ -17,7 +18,7 @@ Sources with few rows, among them what changed in a large table, may be given by
 size then, and joins them without moving the rows of the others.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -25,19 +26,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from reconciler.base.errors import Declared
-from reconciler.delta.arrow_rows import PlainTable, arrow_schema, plain_table
+from reconciler.delta.arrow_rows import StoredFile, arrow_schema, plain_table
 from reconciler.delta.arrow_writes import all_nullable
+from reconciler.delta.key_ranges import files_between
 from reconciler.delta.opening import is_local
 from reconciler.engine.protocol import Built, LogSource, StoredSource, ViewBuild
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import failed_calls
-from reconciler.engine.spark.held_rows import Held
+from reconciler.engine.spark.held_rows import Held, ranges_of
 from reconciler.engine.spark.locations import Sessions, is_plain_file, is_plain_place, spark_location
 from reconciler.engine.spark.plain_settings import is_plain_session
 from reconciler.engine.spark.plain_views import AskedOnce, is_determined, is_plain, left_to_spark
 from reconciler.engine.spark.small_rows import can_bring_rows, frame_of
 from reconciler.engine.spark.staging import staged_before, write_staged
-from reconciler.engine.spark.views import isolated, log_frame, register, result_of, stored_frame
+from reconciler.engine.spark.views import isolated, log_frame, needed_of, register, result_of, stored_frame
 
 MOST_FILES: Final = 200
 MOST_BYTES: Final = 128 << 20
@@ -117,21 +119,19 @@ def _by_files(session: SparkSession, source: StoredSource) -> DataFrame | None:
     if source.ranges is not None or not is_local(source.location) or not is_plain_place(source.location):
         return None
     table = plain_table(source.location, source.version)
-    if table is None or not _is_of_few(table):
+    files = files_between(table, ranges_of(source)) if table is not None else ()
+    if table is None or not _are_few(files):
         return None
-    if not table.files:
+    if not files:
         schema = all_nullable(table.schema)
         return frame_of(session, schema, arrow_schema(schema).empty_table()) if can_bring_rows(session) else None
     place = spark_location(source.location.rstrip("/"))
-    paths = [f"{place}/{file.path}" for file in table.files]
+    paths = [f"{place}/{file.path}" for file in files]
     with translated(f"reading {source.name}"):
         frame = session.read.schema(StructType.fromJson(dict(table.schema))).parquet(*paths)
-        return frame if len(frame.inputFiles()) == len(paths) else None
+        return needed_of(frame, source) if len(frame.inputFiles()) == len(paths) else None
 
 
-def _is_of_few(table: PlainTable) -> bool:
-    return (
-        len(table.files) <= MOST_FILES
-        and table.bytes <= MOST_BYTES
-        and all(is_plain_file(file.path) for file in table.files)
-    )
+def _are_few(files: Sequence[StoredFile]) -> bool:
+    size = sum(file.bytes for file in files)
+    return len(files) <= MOST_FILES and size <= MOST_BYTES and all(is_plain_file(file.path) for file in files)

@@ -133,7 +133,7 @@ class SmallViews:
     def held_of(self, source: StoredSource) -> Held | None:
         """The rows of a stored source, where it is small and plain, or what is read of it is."""
         if source.ranges is None:
-            return self._held.of(source.location, source.version)
+            return self._held.of(source.location, source.version) or self._held.needed(source)
         if source.changes:
             return self._held.changed(source.location, source.version, source.ranges)
         return self._held.added(source.location, source.version, source.ranges)

@@ -11,6 +11,7 @@ from functools import reduce
 from typing import assert_never
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructType
 
 from reconciler.base.errors import Declared, EngineError
@@ -131,7 +132,15 @@ def stored_frame(session: SparkSession, source: StoredSource | LogSource) -> Dat
     if source.ranges is not None:
         of_ranges = changed_frame if source.changes else added_frame
         return of_ranges(session, source, source.ranges)
-    return session.read.format("delta").option("versionAsOf", str(source.version)).load(spark_location(source.location))
+    whole = session.read.format("delta").option("versionAsOf", str(source.version)).load(spark_location(source.location))
+    return needed_of(whole, source)
+
+
+def needed_of(frame: DataFrame, source: StoredSource) -> DataFrame:
+    """The rows of a source that are needed, where its reader knows how to pass over others."""
+    for one in source.needed:
+        frame = frame.where(f.col(quoted(one.column)).between(one.least, one.greatest))
+    return frame
 
 
 def log_frame(session: SparkSession, source: LogSource, stored: StoredFrame) -> DataFrame:

@@ -5,9 +5,8 @@ FROM `__kept`
 UNION ALL SELECT `key_0`, if(`__change` = 'insert', `rows`, -`rows`) AS `rows`
 FROM (SELECT o_custkey AS `key_0`, count(*) AS `rows`, `orders`.`__change` AS `__change`
 FROM `__changed_orders` AS `orders`
-WHERE EXISTS (SELECT 1
-FROM lineitem
-WHERE l_orderkey = o_orderkey)
+WHERE o_orderkey NOT IN (SELECT l_orderkey
+FROM lineitem)
 GROUP BY o_custkey, `orders`.`__change`))
 GROUP BY `key_0`)
 WHERE CASE WHEN `rows` < 0 THEN raise_error('what is kept does not surely give what the query gives') WHEN `rows` = 0 THEN false ELSE true END

@@ -1,0 +1,64 @@
+"""Between which values the rows of files lie, and which files of a table have rows between two values.
+
+The first is read from the files, the second is what Delta's log says of each. Columns are of whole numbers or dates, of
+which a log has the least and the greatest value as they are. A file of which it says nothing may have any.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from reconciler.base.names import fold
+from reconciler.delta.added_files import AddedFiles
+from reconciler.delta.arrow_rows import OpenedTable, StoredFile, rows_of
+
+if TYPE_CHECKING:
+    from reconciler.base.digest import JsonObject
+
+_KINDS: Final = frozenset({"byte", "short", "integer", "long", "date"})
+_MOST_BYTES: Final = 16 << 20
+"""Of files: to read more for a range takes longer than it saves."""
+
+Range: TypeAlias = tuple[str, Any, Any]
+"""A column (in any letter case), and two values (int or date): those between them are meant, both included."""
+
+
+def least_and_greatest(files: Iterable[AddedFiles], column: str) -> tuple[Any, Any] | None:
+    """Of a column, in all these files. None where it has no value there, they are large, or it is not surely read."""
+    from pyarrow import compute
+
+    found: list[Any] = []
+    for one in files:
+        field = _field(one.table.schema, column)
+        if field is None or one.bytes > _MOST_BYTES:
+            return None
+        narrow = replace(one.table, schema={**one.table.schema, "fields": [field]})
+        rows = rows_of(narrow, one.files)
+        if rows is None:
+            return None
+        ends = compute.min_max(rows.column(0))
+        found += [end for end in (ends["min"].as_py(), ends["max"].as_py()) if end is not None]
+    return (min(found), max(found)) if found else None
+
+
+def files_between(table: OpenedTable, needed: Iterable[Range]) -> tuple[StoredFile, ...]:
+    """The files of a table that may have rows within all of these."""
+    actions = table.opened.get_add_actions(flatten=True)
+    names = actions.schema.names
+    paths = [str(path) for path in actions["path"].to_pylist()] if actions.num_rows else []
+    out: set[str] = set()
+    for column, least, greatest in needed:
+        field = _field(table.schema, column)
+        ends = [f"{end}.{field['name']}" for end in ("min", "max")] if field is not None else []
+        if not ends or not all(end in names for end in ends):
+            continue
+        for path, low, high in zip(paths, actions[ends[0]].to_pylist(), actions[ends[1]].to_pylist(), strict=True):
+            if low is not None and high is not None and (high < least or low > greatest):
+                out.add(path)
+    return tuple(file for file in table.files if file.path not in out)
+
+
+def _field(schema: "JsonObject", column: str) -> "JsonObject | None":
+    """A column of the table whose least and greatest values are as a log has them."""
+    found = [field for field in schema["fields"] if fold(field["name"]) == fold(column)]
+    return found[0] if len(found) == 1 and found[0]["type"] in _KINDS and "." not in column else None

@@ -1,0 +1,83 @@
+"""Where a column of a row leads: to columns of other relations that a join holds equal to it."""
+
+import pytest
+
+from reconciler.sql.block_model import NotKept
+from reconciler.sql.linear_blocks import linear_blocks
+from reconciler.sql.surroundings import USUAL
+
+COLUMNS = {
+    "a": {"id": "INT", "day": "DATE", "name": "STRING"},
+    "b": {"id": "INT", "a_id": "INT", "day": "DATE", "size": "BIGINT"},
+    "c": {"id": "INT", "b_id": "INT", "price": "DECIMAL(10,2)", "ratio": "DOUBLE"},
+}
+
+
+def leads(origin: str) -> set[str]:
+    """`relation.column > relation.column`, for all of a FROM with its WHERE."""
+    found = linear_blocks(f"SELECT 1 AS one FROM {origin}", COLUMNS, USUAL)
+    assert not isinstance(found, NotKept), found
+    (block,) = found
+    names = [use.name for use in block.relations]
+    return {
+        f"{names[at]}.{column} > {names[other]}.{end}"
+        for at, use in enumerate(block.relations)
+        for column, other, end in use.joined
+    }
+
+
+BOTH = {"a.id > b.a_id", "b.a_id > a.id"}
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "a JOIN b ON a.id = b.a_id",
+        "a JOIN b ON b.A_ID = A.id AND a.name > 'x'",
+        "a JOIN b ON (a.id == b.a_id) AND (b.size = 1 OR a.id = b.id)",
+        "a, b WHERE a_id = a.id AND NOT a.day = b.day",
+        "a CROSS JOIN b WHERE name = 'x' AND a.id = a_id",
+    ],
+)
+def test_an_equality_leads_both_ways(origin: str) -> None:
+    assert leads(origin) == BOTH
+
+
+@pytest.mark.parametrize(
+    ("origin", "wanted"),
+    [
+        ("a LEFT JOIN b ON a.id = b.a_id", {"a.id > b.a_id"}),
+        ("b RIGHT JOIN a ON a.id = b.a_id", {"a.id > b.a_id"}),
+        ("a LEFT SEMI JOIN b ON a.id = b.a_id", {"a.id > b.a_id"}),
+        ("a LEFT ANTI JOIN b ON a.id = b.a_id", {"a.id > b.a_id"}),
+        ("a LEFT JOIN b ON a.id = b.a_id WHERE a.id = b.a_id", BOTH),
+    ],
+)
+def test_that_of_an_outer_join_leads_to_where_nulls_may_stand(origin: str, wanted: set[str]) -> None:
+    assert leads(origin) == wanted
+
+
+def test_rows_that_have_no_partner_stay_whatever_their_other_columns_are() -> None:
+    assert leads("a CROSS JOIN b LEFT JOIN c ON c.id = a.id AND c.b_id = b.id AND a.id = b.a_id") == {
+        "a.id > c.id",
+        "b.id > c.b_id",
+    }
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "a JOIN b ON a.id = b.size",
+        "a JOIN b ON a.id <=> b.a_id",
+        "a JOIN b ON a.id = b.a_id + 1",
+        "a JOIN b ON a.id = b.a_id OR a.day = b.day",
+        "a x JOIN a y ON x.name = y.name",
+        "c x JOIN c y ON x.price = y.price AND x.ratio = y.ratio",
+        "a JOIN b USING (id)",
+        "a JOIN (SELECT a_id FROM b) AS b ON a.id = b.a_id",
+    ],
+    ids=lambda origin: origin.partition(" ON ")[2] or origin,
+)
+def test_what_leads_nowhere(origin: str) -> None:
+    """Of other types equal values may be written otherwise; what is no column, or stands in an OR, decides nothing."""
+    assert leads(origin) == set()
