@@ -3,7 +3,7 @@
 import base64
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from feldera.enums import PipelineStatus, ProgramStatus
 from feldera.rest.errors import FelderaAPIError
 
 from reconciler.rest.pages.general import NOT_HERE
-from tests.rest.conftest import Serving
+from tests.rest.conftest import Serving, new_repository
 
 TABLE = "CREATE TABLE t (id BIGINT);"
 
@@ -43,14 +43,24 @@ def test_pages_of_other_sites_get_nothing(service: Serving, headers: dict[str, s
     assert (answer.status_code, answer.json()["error_code"]) == (403, "Forbidden")
 
 
-def test_where_there_is_a_token_each_request_needs_it(own_service: Callable[..., Serving]) -> None:
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    """A service that has a token."""
+    root = new_repository(tmp_path_factory.mktemp("guarded"))
+    serving = Serving(root, environment={"RECONCILE_API_TOKEN": "secret"}).start()
+    yield serving
+    serving.stop()
+
+
+def test_where_there_is_a_token_each_request_needs_it(guarded: Serving) -> None:
     from feldera import FelderaClient
 
-    service = own_service(environment={"RECONCILE_API_TOKEN": "secret"})
-    needs_a_token(service)
-    assert Pipeline.all(FelderaClient(service.address, api_key="secret")) == []
-    # Who is not known yet sends little.
-    answer = requests.post(f"{service.address}/login", data=b"token=" + b"x" * 10_000, timeout=60)
+    needs_a_token(guarded)
+    assert Pipeline.all(FelderaClient(guarded.address, api_key="secret")) == []
+
+
+def test_who_is_not_known_yet_sends_little(guarded: Serving) -> None:
+    answer = requests.post(f"{guarded.address}/login", data=b"token=" + b"x" * 10_000, timeout=60)
     assert (answer.status_code, answer.json()["error_code"]) == (413, "TooLarge")
 
 
