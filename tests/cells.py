@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ _FEW_CELLS = re.compile("1 of ([0-9]+) cells: ")
 ROOT = Path(__file__).parents[1]
 
 
+@cache
 def listed() -> dict[str, int]:
     """The tests that `slow_suite.txt` names; 0: in the slow suite altogether, else one in so many cells is not."""
     lines = (ROOT / "tests" / "slow_suite.txt").read_text("utf-8").splitlines()
@@ -41,14 +43,19 @@ def is_slow(file: Path, test: str) -> bool:
     names = [one for one, few in listed().items() if not few and one.startswith(f"{place}::")]
     if any(one.rpartition("::")[2] == test for one in names):
         return True
-    tree = ast.parse(file.read_text("utf-8"))
+    tree = _tree(file)
     found = next(one for one in _functions(tree) if one.name == test)
     return any(map(_says_slow, found.decorator_list)) or any(map(_says_slow, _marks_of_file(tree)))
 
 
 def names_of_tests(file: Path) -> list[str]:
     """The names of a file's tests."""
-    return [one.name for one in _functions(ast.parse(file.read_text("utf-8"))) if one.name.startswith("test_")]
+    return [one.name for one in _functions(_tree(file)) if one.name.startswith("test_")]
+
+
+@cache
+def _tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text("utf-8"))
 
 
 def _functions(tree: ast.Module) -> list[ast.FunctionDef]:

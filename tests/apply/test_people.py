@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reconciler.apply.people import names_of, people_of
@@ -40,8 +40,20 @@ def test_some_texts_name_nobody(text: str) -> None:
     assert people_of([text]) == ()
 
 
+@settings(max_examples=30, deadline=None)
 @given(some.lists(some.text(max_size=20), max_size=6))
 def test_nobody_is_two_people(texts: list[str]) -> None:
+    nobody_is_two(texts)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None)
+@given(some.lists(some.text(max_size=20), max_size=6))
+def test_nobody_is_two_people_in_many_more_cases(texts: list[str]) -> None:
+    nobody_is_two(texts)
+
+
+def nobody_is_two(texts: list[str]) -> None:
     people = people_of(texts)
     assert all(not one.names & other.names for one, other in itertools.combinations(people, 2))
     assert frozenset().union(*(one.names for one in people)) == frozenset().union(*map(names_of, texts))

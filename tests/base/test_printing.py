@@ -8,7 +8,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.base.declarations import BootstrapPolicy
@@ -92,8 +92,20 @@ def test_a_printable_text_holds_nothing_that_acts(text: str) -> None:
     assert lines.count("\n") == text.count("\n")
 
 
+@settings(max_examples=30, deadline=None)
 @given(st.recursive(TEXTS | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner)))
 def test_printable_json_is_the_same_value(value: object) -> None:
+    prints_the_same_value(value)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None)
+@given(st.recursive(TEXTS | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner)))
+def test_printable_json_is_the_same_value_in_many_more_cases(value: object) -> None:
+    prints_the_same_value(value)
+
+
+def prints_the_same_value(value: object) -> None:
     shown = printable_json(value, indent=2)
     assert json.loads(shown) == value
     assert not set(shown) & {*ACTING, "\r", "\t"}

@@ -222,9 +222,22 @@ VALUES = st.tuples(
 )
 
 
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.lists(VALUES, max_size=4), min_size=2, max_size=6))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_whatever_rows_stand_in_whatever_files(tmp_path_factory: pytest.TempPathFactory, parts: list[Any]) -> None:
+    puts_all_rows_together(tmp_path_factory, parts)
+
+
+@pytest.mark.slow
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.lists(VALUES, max_size=4), min_size=2, max_size=6))
+def test_whatever_rows_stand_in_whatever_files_in_many_more_cases(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[Any]
+) -> None:
+    puts_all_rows_together(tmp_path_factory, parts)
+
+
+def puts_all_rows_together(tmp_path_factory: pytest.TempPathFactory, parts: list[Any]) -> None:
     place = tmp_path_factory.mktemp("compaction") / "t"
     schema = pa.schema([("d", pa.float64()), ("t", pa.string()), ("b", pa.binary())])
     create(str(place), KIND, schema.empty_table(), Transaction("create", 1))

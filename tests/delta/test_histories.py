@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.delta.histories import HistoryTable
@@ -68,8 +68,22 @@ def test_a_history_that_is_made_anew_is_another(history: HistoryTable, tmp_path:
     assert steps(history) == ["7"]
 
 
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["mine", "other", "again", "read"]), st.integers(0, 2)), max_size=12))
 def test_whoever_appends_each_reads_all_rows(tmp_path_factory: pytest.TempPathFactory, acts: list[tuple[str, int]]) -> None:
+    each_reads_all_rows(tmp_path_factory, acts)
+
+
+@pytest.mark.slow
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["mine", "other", "again", "read"]), st.integers(0, 2)), max_size=12))
+def test_whoever_appends_each_reads_all_rows_in_many_more_cases(
+    tmp_path_factory: pytest.TempPathFactory, acts: list[tuple[str, int]]
+) -> None:
+    each_reads_all_rows(tmp_path_factory, acts)
+
+
+def each_reads_all_rows(tmp_path_factory: pytest.TempPathFactory, acts: list[tuple[str, int]]) -> None:
     location = str(tmp_path_factory.mktemp("history") / "steps")
     writers = {"mine": HistoryTable(location, COLUMNS), "other": HistoryTable(location, COLUMNS)}
     written: list[str] = []

@@ -57,7 +57,7 @@ def is_short(table: DeltaTable | None) -> bool:
     return table is not None and "reconcile-log-" in table.table_uri
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.sampled_from(["overwrite", "append", "checkpoint", "ours", "setting", "again", "column", "hint lost", "look"]),
@@ -66,6 +66,25 @@ def is_short(table: DeltaTable | None) -> bool:
     )
 )
 def test_it_says_what_the_whole_log_says(tmp_path_factory: pytest.TempPathFactory, happens: list[str]) -> None:
+    says_what_the_whole_log_says(tmp_path_factory, happens)
+
+
+@pytest.mark.slow
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.sampled_from(["overwrite", "append", "checkpoint", "ours", "setting", "again", "column", "hint lost", "look"]),
+        min_size=1,
+        max_size=14,
+    )
+)
+def test_it_says_what_the_whole_log_says_in_many_more_cases(
+    tmp_path_factory: pytest.TempPathFactory, happens: list[str]
+) -> None:
+    says_what_the_whole_log_says(tmp_path_factory, happens)
+
+
+def says_what_the_whole_log_says(tmp_path_factory: pytest.TempPathFactory, happens: list[str]) -> None:
     place = tmp_path_factory.mktemp("lake") / "t"
     write(place)
     for serial, what in enumerate(happens, 2):

@@ -5,7 +5,7 @@ import sqlite3
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.incremental.kept_aggregate import KEPT, changed_query, columns_of
@@ -31,15 +31,39 @@ def plain(tables: Tables) -> dict[str, list[Row]]:
     return {name: [row[:3] for row in rows] for name, rows in tables.items()}
 
 
+@settings(max_examples=25, deadline=None)
 @given(st.integers(min_value=0, max_value=2**32))
 def test_what_is_kept_gives_what_the_query_gives(seed: int) -> None:
+    keeps_what_the_query_gives(seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None)
+@given(st.integers(min_value=0, max_value=2**32))
+def test_what_is_kept_gives_what_the_query_gives_in_many_more_cases(seed: int) -> None:
+    keeps_what_the_query_gives(seed)
+
+
+def keeps_what_the_query_gives(seed: int) -> None:
     chance = Random(seed)
     query = query_by(chance, has_decimals=False)
     follow(Small(), query, [plain(one) for one in history_by(chance, 4)], WITHOUT_DECIMALS)
 
 
+@settings(max_examples=25, deadline=None)
 @given(st.integers(min_value=0, max_value=2**32))
 def test_rows_that_are_added_make_the_result_of_the_query(seed: int) -> None:
+    added_rows_make_the_result(seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None)
+@given(st.integers(min_value=0, max_value=2**32))
+def test_rows_that_are_added_make_the_result_of_the_query_in_many_more_cases(seed: int) -> None:
+    added_rows_make_the_result(seed)
+
+
+def added_rows_make_the_result(seed: int) -> None:
     chance = Random(seed)
     query = linear_query_by(chance, has_right_joins=False)
     follow_added(Small(), query, [plain(one) for one in growing_history_by(chance, 3)], WITHOUT_DECIMALS)

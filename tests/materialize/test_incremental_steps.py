@@ -87,7 +87,7 @@ def test_rows_that_can_not_be_added_are_computed_from_the_query(till: Path) -> N
 
 
 def test_what_is_kept_of_the_step_before_goes(till: Path) -> None:
-    put(till, *range(len(BATCHES)))
+    put(till, 0, 1, 2)
     run(till)
     place = placement(till, "by_good")
     assert place.state is not None

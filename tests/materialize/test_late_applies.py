@@ -104,7 +104,7 @@ def intended_of(journal: Journal, kind: str) -> JournalEntry:
     return next(e for e in journal.entries if kind == e.step.KIND and e.state is EntryState.INTENDED)
 
 
-@pytest.mark.parametrize("kind", mostly_slow(KINDS, "evolve_table", "publish_view", "drop_relation"))
+@pytest.mark.parametrize("kind", mostly_slow(KINDS, "publish_view", "drop_relation"))
 def test_an_effect_that_comes_late_changes_nothing(kind: str, shop: Path) -> None:
     if kind == "clear_table":
         write_shop(shop, AFTER)

@@ -126,9 +126,23 @@ def problems_of(text: str, headings: int) -> list[str]:
     return found
 
 
-@settings(max_examples=12, phases=PHASES, deadline=None)
-@given(plans(), st.sampled_from([3_000, 8_000, 64_000]))
+LIMITS = st.sampled_from([3_000, 8_000, 64_000])
+
+
+@settings(max_examples=4, phases=PHASES, deadline=None)
+@given(plans(), LIMITS)
 def test_markdown_of_any_plan(found: Plan, limit: int) -> None:
+    is_whole_and_acts_not(found, limit)
+
+
+@pytest.mark.slow
+@settings(max_examples=40, phases=PHASES, deadline=None)
+@given(plans(), LIMITS)
+def test_markdown_of_many_more_plans(found: Plan, limit: int) -> None:
+    is_whole_and_acts_not(found, limit)
+
+
+def is_whole_and_acts_not(found: Plan, limit: int) -> None:
     text = render_markdown(found, limit)
     assert len(text.encode()) <= limit
     assert summarise(found) in text

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
@@ -27,7 +28,7 @@ from reconciler.project.snapshot.outline import Outline, outline_of
 from tests.plan.small_programs import Edited, SmallProgram, edited
 
 POLICIES = Policies(BootstrapPolicy.AWAIT_APPROVAL)
-_some = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+_few, _many = (settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck)) for count in (8, 60))
 
 
 def snapshot_of(files: Mapping[str, str], cache: Cache | None = None) -> Snapshot:
@@ -79,17 +80,41 @@ def rewritten(draw: some.DrawFn) -> tuple[Edited, dict[str, str], dict[str, str]
     return case, draw(written_otherwise(case.applied)), draw(written_otherwise(case.desired))
 
 
-@_some
+@_few
 @given(rewritten())
 def test_how_files_are_written_changes_no_plan(case: tuple[Edited, dict[str, str], dict[str, str]]) -> None:
+    planned_alike_however_written(case)
+
+
+@pytest.mark.slow
+@_many
+@given(rewritten())
+def test_how_files_are_written_changes_no_plan_in_many_more_cases(
+    case: tuple[Edited, dict[str, str], dict[str, str]],
+) -> None:
+    planned_alike_however_written(case)
+
+
+def planned_alike_however_written(case: tuple[Edited, dict[str, str], dict[str, str]]) -> None:
     one, applied, desired = case
     plan = planned(snapshot_of(one.applied.files), snapshot_of(one.desired.files))
     assert forms(planned(snapshot_of(applied), snapshot_of(desired))) == forms(plan)
 
 
-@_some
+@_few
 @given(edited())
 def test_what_was_applied_plans_nothing_when_read_back(case: Edited) -> None:
+    plans_nothing_when_read_back(case)
+
+
+@pytest.mark.slow
+@_many
+@given(edited())
+def test_what_was_applied_plans_nothing_when_read_back_in_many_more_cases(case: Edited) -> None:
+    plans_nothing_when_read_back(case)
+
+
+def plans_nothing_when_read_back(case: Edited) -> None:
     applied, desired = snapshot_of(case.applied.files), snapshot_of(case.desired.files)
     stored = json.loads(json.dumps(encode_program(desired.program)))
     again = planned(take_snapshot(decode_program(stored)), desired)
@@ -99,9 +124,20 @@ def test_what_was_applied_plans_nothing_when_read_back(case: Edited) -> None:
     assert forms(planned(take_snapshot(decode_program(before)), desired)) == forms(planned(applied, desired))
 
 
-@_some
+@_few
 @given(edited())
 def test_the_plan_of_an_outline_is_that_of_the_snapshot(case: Edited) -> None:
+    outline_plans_as_snapshot(case)
+
+
+@pytest.mark.slow
+@_many
+@given(edited())
+def test_the_plan_of_an_outline_is_that_of_the_snapshot_in_many_more_cases(case: Edited) -> None:
+    outline_plans_as_snapshot(case)
+
+
+def outline_plans_as_snapshot(case: Edited) -> None:
     for program in (case.applied, replace(case.desired, moved=())):
         snapshot = snapshot_of(program.files)
         outline = from_json(Outline, json.loads(json.dumps(to_json(outline_of(snapshot)))))
@@ -110,9 +146,20 @@ def test_the_plan_of_an_outline_is_that_of_the_snapshot(case: Edited) -> None:
         assert forms(shortly) == forms(planned(snapshot, snapshot))
 
 
-@_some
+@_few
 @given(edited())
 def test_a_cache_changes_no_plan(case: Edited) -> None:
+    planned_alike_with_a_cache(case)
+
+
+@pytest.mark.slow
+@_many
+@given(edited())
+def test_a_cache_changes_no_plan_in_many_more_cases(case: Edited) -> None:
+    planned_alike_with_a_cache(case)
+
+
+def planned_alike_with_a_cache(case: Edited) -> None:
     plain = forms(planned(snapshot_of(case.applied.files), snapshot_of(case.desired.files)))
     cache = MemoryCache()
     # Desired alone, then both, then desired over what the registry gave: each finds what those before it left.

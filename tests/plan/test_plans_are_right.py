@@ -201,12 +201,13 @@ def run_examples(cases: some.SearchStrategy[Edited], count: int, begin_with: int
 
 
 def test_every_stored_view_ends_as_its_query_gives_it() -> None:
-    seen = run_examples(edited(), 180)
+    # These have everything in them.
+    seen = run_examples(edited(), 50, 0)
     assert {*STEPS, "spared", "some columns"} <= seen
 
 
 def test_who_is_reached_by_a_changed_column_is_computed_again() -> None:
-    assert {"spared", "some columns"} <= run_examples(chained(), 100)
+    assert {"spared", "some columns"} <= run_examples(chained(), 30)
 
 
 @pytest.mark.slow

@@ -111,8 +111,10 @@ def own_service(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
     """Makes services that the test may end."""
     made: list[Serving] = []
 
-    def make(**more: Any) -> Serving:
+    def make(before: Callable[[Path], object] = lambda root: None, **more: Any) -> Serving:
+        """Of a repository to which something is done before the service begins."""
         made.append(Serving(new_repository(tmp_path / f"service{len(made)}"), **more))
+        before(made[-1].root)
         return made[-1].start()
 
     yield make

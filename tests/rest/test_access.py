@@ -3,7 +3,7 @@
 import hashlib
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -96,8 +96,17 @@ def tokens_file(folder: Path) -> Path:
     return file
 
 
-def test_each_may_do_what_his_role_says(own_service: Callable[..., Serving], tmp_path: Path) -> None:
-    service = own_service(tokens=str(tokens_file(tmp_path)))
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    """A service that lets in who has a token of the file; its token is the name of his role."""
+    root = new_repository(tmp_path_factory.mktemp("guarded"))
+    serving = Serving(root, tokens=str(tokens_file(tmp_path_factory.mktemp("tokens")))).start()
+    yield serving
+    serving.stop()
+
+
+def test_each_may_do_what_his_role_says(guarded: Serving) -> None:
+    service = guarded
 
     def as_(role: Role) -> FelderaClient:
         return FelderaClient(service.address, api_key=role.name)
@@ -140,8 +149,8 @@ def test_each_may_do_what_his_role_says(own_service: Callable[..., Serving], tmp
     operated.stop(force=True)
 
 
-def test_a_browser_is_asked_for_its_token_once(own_service: Callable[..., Serving], tmp_path: Path) -> None:
-    service = own_service(tokens=str(tokens_file(tmp_path)))
+def test_a_browser_is_asked_for_its_token_once(guarded: Serving) -> None:
+    service = guarded
     with requests.Session() as browser:
         browser.headers["accept"] = "text/html"
         asked = browser.get(f"{service.address}/console/pipelines/x?at=1", timeout=60)
@@ -155,7 +164,8 @@ def test_a_browser_is_asked_for_its_token_once(own_service: Callable[..., Servin
         cookie = led.headers["set-cookie"].lower()
         assert "httponly" in cookie
         assert "samesite=strict" in cookie
-        assert "No pipeline yet" in browser.get(service.address, timeout=60).text
+        shown = browser.get(service.address, timeout=60)
+        assert (shown.status_code, "Who are you?" in shown.text) == (200, False)
         refused = browser.post(f"{service.address}/console/pipelines/x/start", timeout=60)
         assert (refused.status_code, refused.headers["content-type"]) == (403, "text/html; charset=utf-8")
         assert "viewer is viewer, and this needs operator" in refused.text
@@ -219,20 +229,20 @@ def test_tls(own_service: Callable[..., Serving], tmp_path: Path) -> None:
     assert answer.json()["edition"] == "Open source"
 
 
-def test_records_name_who_asked(own_service: Callable[..., Serving], tmp_path: Path) -> None:
-    service = own_service(tokens=str(tokens_file(tmp_path)))
-    made = PipelineBuilder(FelderaClient(service.address, api_key="ADMIN"), "shop", TABLE + VIEW.format("id")).create()
+def test_records_name_who_asked(guarded: Serving) -> None:
+    service = guarded
+    made = PipelineBuilder(FelderaClient(service.address, api_key="ADMIN"), "recorded", TABLE + VIEW.format("id")).create()
     for sql in ("id", "id + 1"):
         made.modify(sql=TABLE + VIEW.format(sql))
         made.start(bootstrap_policy=BootstrapPolicy.ALLOW)
         made.wait_for_status(PipelineStatus.RUNNING, timeout=60)
         made.stop(force=True)
-    headers, page = {"authorization": "Bearer APPROVER"}, f"{service.address}/console/pipelines/shop/rollback"
+    headers, page = {"authorization": "Bearer APPROVER"}, f"{service.address}/console/pipelines/recorded/rollback"
     shown = requests.get(f"{page}?version=v@v0", headers=headers, timeout=60).text
     (digest,) = set(re.findall(r'name="digest" value="(sha256:[0-9a-f]+)"', shown))
     answer = requests.post(page, {"version": "v@v0", "digest": digest, "by": "somebody else"}, headers=headers, timeout=60)
     assert answer.status_code == 200, answer.text
     target = open_target(service.root, None)
     # Who rolled back is an author of what that means for others.
-    assert [one.by for one in list_applies(target, ["shop"])] == ["admin", "admin", "approver"]
-    assert [row["by"] for row in target.registry.history(History.APPROVALS, "shop")] == ["admin", "approver"]
+    assert [one.by for one in list_applies(target, ["recorded"])] == ["admin", "admin", "approver"]
+    assert [row["by"] for row in target.registry.history(History.APPROVALS, "recorded")] == ["admin", "approver"]

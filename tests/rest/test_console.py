@@ -97,21 +97,31 @@ def test_a_plan_of_connectors_and_settings_is_shown_whole(service: Serving) -> N
     assert "description of console-connectors" in text
 
 
-def test_an_approval_that_is_not_enough_says_what_is_missing(own_service: Callable[..., Serving]) -> None:
-    service = own_service()
+@pytest.fixture
+def asks_readers(service: Serving) -> Iterator[None]:
+    """A policy by which two people approve that a view goes."""
     rules = "[{hazard: H903, verdict: approve, reason: ask its readers}]"
-    (service.root / "policy.yaml").write_text(f"apiVersion: reconciler/v1\nkind: Policy\nrules: {rules}\n")
-    pipeline = service.pipeline("shop", TABLE + VIEW)
+    policy = service.root / "policy.yaml"
+    policy.write_text(f"apiVersion: reconciler/v1\nkind: Policy\nrules: {rules}\n")
+    yield
+    policy.unlink()
+
+
+@pytest.mark.usefixtures("asks_readers")
+def test_an_approval_that_is_not_enough_says_what_is_missing(service: Serving) -> None:
+    pipeline = service.pipeline("console-missing", TABLE + VIEW)
     pipeline.start()
     pipeline.stop(force=True)
     pipeline.modify(sql=TABLE)
     pipeline.start()
-    digest = digest_in(page(service, "/console/pipelines/shop/plan"))
-    said = act(service, "shop", "approve", digest=digest, by="ann")
+    digest = digest_in(page(service, "/console/pipelines/console-missing/plan"))
+    said = act(service, "console-missing", "approve", digest=digest, by="ann")
     assert "ann approved the plan; it still waits: " in said
     assert "Missing: 1" in said
     assert "being carried out" not in said
-    assert "ben approved the plan; it is being carried out" in act(service, "shop", "approve", digest=digest, by="ben")
+    assert "ben approved the plan; it is being carried out" in act(
+        service, "console-missing", "approve", digest=digest, by="ben"
+    )
     pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=60)
     pipeline.stop(force=True)
 

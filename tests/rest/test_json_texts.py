@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.rest.json_texts import Read, items_of, values_of
@@ -23,8 +23,20 @@ def read(found: Read) -> Any:
         return f"wrong: {error}"
 
 
+@settings(max_examples=30, deadline=None)
 @given(values=st.lists(VALUES, max_size=5), between=st.sampled_from(["\n", " ", "\r\n\n"]), long=st.integers(4_000, 4_200))
 def test_each_value_is_read_where_it_stands(values: list[Any], between: str, long: int) -> None:
+    reads_each_value_where_it_stands(values, between, long)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None)
+@given(values=st.lists(VALUES, max_size=5), between=st.sampled_from(["\n", " ", "\r\n\n"]), long=st.integers(4_000, 4_200))
+def test_each_value_is_read_where_it_stands_in_many_more_cases(values: list[Any], between: str, long: int) -> None:
+    reads_each_value_where_it_stands(values, between, long)
+
+
+def reads_each_value_where_it_stands(values: list[Any], between: str, long: int) -> None:
     # What is long makes what follows begin and end at any place around the end of a part.
     whole = ["a" * long, *values, int("9" * 4_200), -1.5, *values, True]
     text = between.join(json.dumps(one) for one in whole)

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import pytest
 import requests
@@ -10,9 +10,17 @@ from feldera import Pipeline
 from feldera.enums import PipelineStatus
 from feldera.rest.errors import FelderaAPIError
 
-from tests.rest.conftest import Serving
+from tests.rest.conftest import Serving, new_repository
 
 PLAIN = "CREATE TABLE plain (id BIGINT);"
+
+
+@pytest.fixture(scope="module")
+def holding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    """A service whose processes are held: no other test is kept waiting by that."""
+    serving = Serving(new_repository(tmp_path_factory.mktemp("holding"))).start()
+    yield serving
+    serving.stop()
 
 
 class Sent:
@@ -43,17 +51,16 @@ def ids(pipeline: Pipeline) -> list[int]:
     return sorted(row["id"] for row in pipeline.query("SELECT * FROM plain"))
 
 
-def test_who_waits_in_line_waits_for_a_pipeline_that_is_paused_meanwhile(own_service: Callable[..., Serving]) -> None:
-    service = own_service()
-    pipeline = service.pipeline("lined", PLAIN)
+def test_who_waits_in_line_waits_for_a_pipeline_that_is_paused_meanwhile(holding: Serving) -> None:
+    pipeline = holding.pipeline("lined", PLAIN)
     pipeline.start()
-    service.hold("intent:before")
+    holding.hold("intent:before")
     first = Sent(pipeline, "INSERT INTO plain VALUES (1)")
-    service.wait_until_held()
+    holding.wait_until_held()
     second = Sent(pipeline, "INSERT INTO plain VALUES (2)")
     time.sleep(0.5)
     pipeline.pause(wait=False)
-    service.let_go()
+    holding.let_go()
     assert first.wait().error is None
     pipeline.wait_for_status(PipelineStatus.PAUSED, timeout=60)
     time.sleep(2)
@@ -101,30 +108,28 @@ def test_who_has_gone_waits_no_more_and_the_others_are_so_many(service: Serving)
     pipeline.stop(force=True)
 
 
-def test_a_start_waits_for_the_statement_under_way(own_service: Callable[..., Serving]) -> None:
-    service = own_service()
-    pipeline = service.pipeline("begun", PLAIN)
+def test_a_start_waits_for_the_statement_under_way(holding: Serving) -> None:
+    pipeline = holding.pipeline("begun", PLAIN)
     pipeline.start()
     pipeline.stop(force=True)
-    service.hold("intent:before")
+    holding.hold("intent:before")
     sent = Sent(pipeline, "INSERT INTO plain VALUES (1)")
-    service.wait_until_held()
+    holding.wait_until_held()
     pipeline.start(wait=False)
     time.sleep(2)
-    service.let_go()
+    holding.let_go()
     assert sent.wait().error is None
     pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=60)
     assert ids(pipeline) == [1]
     pipeline.stop(force=True)
 
 
-def test_nobody_waits_for_a_commit_that_waits(own_service: Callable[..., Serving]) -> None:
-    service = own_service()
-    pipeline = service.pipeline("waited", PLAIN)
+def test_nobody_waits_for_a_commit_that_waits(holding: Serving) -> None:
+    pipeline = holding.pipeline("waited", PLAIN)
     pipeline.start()
-    service.hold("intent:before")
+    holding.hold("intent:before")
     sent = Sent(pipeline, "INSERT INTO plain VALUES (1)")
-    service.wait_until_held()
+    holding.wait_until_held()
     pipeline.start_transaction()
     committing = threading.Thread(target=lambda: pipeline.commit_transaction(wait=False), daemon=True)
     committing.start()
@@ -134,7 +139,7 @@ def test_nobody_waits_for_a_commit_that_waits(own_service: Callable[..., Serving
     pipeline.pause(wait=False)
     pipeline.stop(force=True, wait=False)
     assert time.monotonic() - began < 10
-    service.let_go()
+    holding.let_go()
     committing.join(60)
     assert sent.wait().error is None
     assert not committing.is_alive()

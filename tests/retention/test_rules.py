@@ -3,7 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.base.declarations import Retention
@@ -138,8 +139,20 @@ def readable(decision: Decision, place: Place) -> bool:
     return decision.left[place.location].has(place.version)
 
 
+@settings(max_examples=30, deadline=None)
 @given(pasts())
 def test_nothing_that_is_needed_is_chosen(known: Known) -> None:
+    chooses_nothing_that_is_needed(known)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None)
+@given(pasts())
+def test_nothing_that_is_needed_is_chosen_in_many_more_cases(known: Known) -> None:
+    chooses_nothing_that_is_needed(known)
+
+
+def chooses_nothing_that_is_needed(known: Known) -> None:
     decision = decide(known, NOW)
     needed = {place for one in known.held for place in one.places}
     needed |= {Place(location, at) for location, at in known.current.items()}
@@ -160,18 +173,44 @@ def test_nothing_that_is_needed_is_chosen(known: Known) -> None:
     )
 
 
+@settings(max_examples=30, deadline=None)
 @given(pasts())
 def test_pruning_again_finds_nothing(known: Known) -> None:
+    prunes_once(known)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None)
+@given(pasts())
+def test_pruning_again_finds_nothing_in_many_more_cases(known: Known) -> None:
+    prunes_once(known)
+
+
+def prunes_once(known: Known) -> None:
     first = decide(known, NOW)
     rest = tuple(one for one in known.versions if one not in first.pruned)
     again = decide(replace(known, versions=rest, left=first.left), NOW)
     assert (again.pruned, again.left) == ((), first.left)
 
 
+@settings(max_examples=30, deadline=None)
 @given(pasts(), st.integers(0, 3), st.integers(0, 50 * DAY), st.integers(0, 50 * DAY), PLACES)
 def test_keeping_more_never_removes_more(
     known: Known, versions: int, keep: int, steps: int, places: frozenset[Place]
 ) -> None:
+    removes_no_more_where_more_is_kept(known, versions, keep, steps, places)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None)
+@given(pasts(), st.integers(0, 3), st.integers(0, 50 * DAY), st.integers(0, 50 * DAY), PLACES)
+def test_keeping_more_never_removes_more_in_many_more_cases(
+    known: Known, versions: int, keep: int, steps: int, places: frozenset[Place]
+) -> None:
+    removes_no_more_where_more_is_kept(known, versions, keep, steps, places)
+
+
+def removes_no_more_where_more_is_kept(known: Known, versions: int, keep: int, steps: int, places: frozenset[Place]) -> None:
     def more(rule: Retention) -> Retention:
         more_versions = None if rule.versions is None else rule.versions + versions
         # Where only one of the two is said, saying the other keeps more, too.

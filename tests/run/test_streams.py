@@ -110,23 +110,23 @@ def test_a_step_that_is_withdrawn_leaves_streams_as_they_were(tmp_path: Path, sp
     assert hourly(tmp_path) == sorted(HOURLY)
 
 
-def test_a_checkpoint_has_what_belongs_to_it(tmp_path: Path, spark_engine: Engine) -> None:
-    write_pond(tmp_path)
-    open_pond(tmp_path, spark_engine).apply()
-    put_batches(tmp_path, 0, 3)
-    open_pond(tmp_path, spark_engine).run_once()
-    open_pond(tmp_path, spark_engine).checkpoint("before")
-    state = placement(tmp_path, "hourly").state
+def test_a_checkpoint_has_what_belongs_to_it(pond: Path, tmp_path: Path, spark_engine: Engine) -> None:
+    root = copy_of(pond, tmp_path)
+    open_pond(root, spark_engine).checkpoint("before")
+    state = placement(root, "hourly").state
 
-    put_batches(tmp_path, 3)
-    open_pond(tmp_path, spark_engine).run_once()
-    open_pond(tmp_path, spark_engine).prune()
-    open_pond(tmp_path, spark_engine).restore("before")
-    assert placement(tmp_path, "hourly").state == state
-    assert hourly(tmp_path) == sorted(HOURLY[:3])
+    put(root, 5, ("c", "14:30", 2))
+    put(root, 6, ("d", "15:30", 1))
+    open_pond(root, spark_engine).run_once()
+    then = hourly(root)
+    assert then == sorted([*HOURLY, ("c", "14:00", 2, 2, "on_time")])
+    open_pond(root, spark_engine).prune()
+    open_pond(root, spark_engine).restore("before")
+    assert placement(root, "hourly").state == state
+    assert hourly(root) == sorted(HOURLY)
 
-    open_pond(tmp_path, spark_engine).run_once()
-    assert hourly(tmp_path) == sorted(HOURLY)
+    open_pond(root, spark_engine).run_once()
+    assert hourly(root) == then
 
 
 def test_a_stream_that_is_renamed_keeps_what_it_remembers(pond: Path, tmp_path: Path, spark_engine: Engine) -> None:

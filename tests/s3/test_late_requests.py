@@ -15,7 +15,7 @@ from reconciler.materialize.withdrawing import ingest_transaction
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 from tests.s3.server import Bucket
-from tests.shops.recorded import feed, head_of, open_project, steps_recorded, write_project
+from tests.shops.recorded import YAML, feed, head_of, open_project, steps_recorded, write_project
 
 
 class Unanswered(RecordingEngine):
@@ -26,7 +26,7 @@ class Unanswered(RecordingEngine):
 
 
 def test_a_request_that_failed_and_is_done_later_is_refused(tmp_path: Path, bucket: Bucket) -> None:
-    write_project(tmp_path)
+    write_project(tmp_path, "CREATE TABLE a (id BIGINT);\n", YAML.partition("    - name: right")[0])
     (tmp_path / "reconcile.yaml").write_text(f"environments: {{dev: {{warehouse: 's3://{bucket.name}/w'}}}}\n")
     open_project(tmp_path).apply()
     feed(tmp_path, "left", "one", {"id": 1})

@@ -45,7 +45,24 @@ spec:
         name: delta_table_input
         config: {{uri: "s3://{bucket}/history", mode: snapshot, aws_skip_signature: "true"}}
 """
-# One Spark for all of it. Each call reads files and registry anew, as commands do.
+# Each call reads files and registry anew, as commands do.
+FIRST_STEP = """
+import json, sys
+from reconciler import Project
+from reconciler.base.errors import ReconcileError
+with Project.open(".") as project:
+    shop = project.pipeline("shop")
+    shop.apply()
+    try:
+        shop.run_once()
+        refused = "nothing"
+    except ReconcileError as error:
+        refused = str(error)
+    totals = list(shop.query("SELECT customer, total FROM totals ORDER BY customer"))
+    history = list(shop.query("SELECT id FROM history ORDER BY id"))
+    json.dump([totals, history, refused], sys.stdout, default=str)
+"""
+# One Spark for all of it.
 WORK = """
 import json, sys
 from pathlib import Path
@@ -101,24 +118,51 @@ def planned(folder: Path, bucket: Bucket) -> str:
     return ran.stdout
 
 
-@pytest.mark.spark
-def test_a_warehouse_on_s3_is_like_any_other(tmp_path: Path, bucket: Bucket) -> None:
+def with_input(folder: Path, bucket: Bucket) -> Path:
+    """The repository, and what its connectors read."""
     install(lambda message: None, s3=True)
-    shop = repository(tmp_path, bucket)
+    shop = repository(folder, bucket)
     # What anybody may read needs no signature.
     rows = arro3.core.Table.from_pydict({"id": arro3.core.Array([3, 4], type=arro3.core.DataType.int64())})
     write_deltalake(f"s3://{bucket.name}/history", rows)
     bucket.publish()
     bucket.put("incoming/one.json", '{"id": 1, "customer": "Ann", "total": 5}\n{"id": 2, "customer": "Bob", "total": 7.5}\n')
+    return shop
 
+
+ANN, BOB = {"customer": "Ann", "total": "5.00"}, {"customer": "Bob", "total": "7.50"}
+
+
+@pytest.mark.spark
+def test_a_pipeline_on_s3_is_applied_run_and_queried(tmp_path: Path, bucket: Bucket) -> None:
+    """And an output into a warehouse is refused that only the store knows of."""
+    shop = with_input(tmp_path, bucket)
+    bucket.put("other/_registry/pipelines/_delta_log/00000000000000000000.json", "{}")
+    with (shop / "pipelines/shop/pipeline.yaml").open("a") as pipeline:
+        transport = f"{{name: delta_table_output, config: {{uri: 's3://{bucket.name}/other/shop/totals'}}}}"
+        pipeline.write(f"    - {{name: stray, view: totals, send_snapshot: true, transport: {transport}}}\n")
+    worked = python(shop, bucket, "-c", FIRST_STEP)
+    assert worked.returncode == 0, worked.stderr
+    *found, refused = json.loads(worked.stdout)
+    assert found == [[ANN, BOB], [{"id": 3}, {"id": 4}]]
+    assert f"its sink is inside the warehouse s3://{bucket.name}/other," in refused
+    assert not bucket.keys("other/shop/")
+    assert bucket.keys("warehouse/_registry/shop/head/_delta_log/")
+    assert [path.name for path in sorted(shop.iterdir())] == ["pipelines", "reconcile.yaml"]
+
+
+# In every run: the first step, by the test before.
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_warehouse_on_s3_is_like_any_other(tmp_path: Path, bucket: Bucket) -> None:
+    shop = with_input(tmp_path, bucket)
     assert "+ view totals" in planned(shop, bucket)
     # Of another project, which only the store knows of.
     bucket.put("other/_registry/pipelines/_delta_log/00000000000000000000.json", "{}")
     worked = python(shop, bucket, "-c", WORK, bucket.name)
     assert worked.returncode == 0, worked.stderr
-    ann, bob = {"customer": "Ann", "total": "5.00"}, {"customer": "Bob", "total": "7.50"}
     *found, refused = json.loads(worked.stdout)
-    assert found == [[1, 0], [ann, bob], [{"id": 3}, {"id": 4}], [{**ann, "orders": 1}]]
+    assert found == [[1, 0], [ANN, BOB], [{"id": 3}, {"id": 4}], [{**ANN, "orders": 1}]]
     assert f"its sink is inside the warehouse s3://{bucket.name}/other," in refused
     assert not bucket.keys("other/shop/")
     assert bucket.keys("lake/totals/_delta_log/"), "the other output goes on"

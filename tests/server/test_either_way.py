@@ -113,14 +113,11 @@ WRONG = [
     "checkpoint restore shop nothing",
     "versions diff spent@v7 --data",
 ]
-FEW_LINES = [
+LINES = [
     f"cd pipelines/shop && reconcile query shop '{ORDERS} LIMIT 1'",
     f'umask 027; reconcile execute shop "{INSERT}"',
     f"reconcile query shop '{LONG}' --format csv | head -1; echo ${{PIPESTATUS[*]}}",
     f'ulimit -f 0; reconcile execute shop "{INSERT}"; echo $?',
-]
-LINES = [
-    *FEW_LINES,
     f"cd .. && reconcile query shop '{ORDERS}' --repo repository",
     f"cd / && reconcile query --repo=\"$ROOT_OF_SHOP\" shop '{ORDERS}'",
     f'umask 077; reconcile execute shop "{INSERT}"',
@@ -160,7 +157,7 @@ LINES = [
 ON_A_TERMINAL = ["apply shop", "apply nothing", f"query shop '{ORDERS}'", "query --help", "run shop --once"]
 
 
-@pytest.mark.parametrize("words", mostly_slow(WORDS, WORDS[0], "apply shop"))
+@pytest.mark.parametrize("words", mostly_slow(WORDS, "apply shop"))
 def test_results(words: str, shop: Path, servers: Servers) -> None:
     check(shop, servers, f"reconcile {words}")
 
@@ -170,7 +167,7 @@ def test_what_is_wrong(words: str, shop: Path, servers: Servers) -> None:
     check(shop, servers, f"reconcile {words}")
 
 
-@pytest.mark.parametrize("line", mostly_slow(LINES, *FEW_LINES))
+@pytest.mark.parametrize("line", mostly_slow(LINES, LINES[0]))
 def test_lines_of_a_shell(line: str, shop: Path, servers: Servers) -> None:
     check(shop, servers, line)
 

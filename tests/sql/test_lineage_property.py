@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
@@ -28,6 +29,19 @@ def _with_other_values(data: Data, table: str, column: str, other: list[int | No
 @settings(max_examples=200, deadline=None)
 @given(queries(), DATA, some.lists(some.none() | some.integers(0, 3), min_size=1, max_size=6))
 def test_a_column_that_lineage_does_not_name_changes_nothing(query: Query, data: Data, other: list[int | None]) -> None:
+    changes_nothing_that_lineage_does_not_name(query, data, other)
+
+
+@pytest.mark.slow
+@settings(max_examples=1000, deadline=None)
+@given(queries(), DATA, some.lists(some.none() | some.integers(0, 3), min_size=1, max_size=6))
+def test_a_column_that_lineage_does_not_name_changes_nothing_in_many_more_cases(
+    query: Query, data: Data, other: list[int | None]
+) -> None:
+    changes_nothing_that_lineage_does_not_name(query, data, other)
+
+
+def changes_nothing_that_lineage_does_not_name(query: Query, data: Data, other: list[int | None]) -> None:
     analysis = analyse_query(query.text, None, RELATIONS)
     assert [one.message for one in analysis.diagnostics] == []
     lineage = analysis.lineage
@@ -76,6 +90,17 @@ def _consistent(query: str, relations: dict[str, dict[str, str]]) -> None:
 @settings(max_examples=150, deadline=None)
 @given(queries())
 def test_what_lineage_names_is_read_and_nothing_else_is_missed(query: Query) -> None:
+    lineage_names_what_is_read(query)
+
+
+@pytest.mark.slow
+@settings(max_examples=800, deadline=None)
+@given(queries())
+def test_what_lineage_names_is_read_and_nothing_else_is_missed_in_many_more_cases(query: Query) -> None:
+    lineage_names_what_is_read(query)
+
+
+def lineage_names_what_is_read(query: Query) -> None:
     _consistent(query.text, {name: dict(columns) for name, columns in RELATIONS.items()})
 
 

@@ -93,7 +93,7 @@ def test_a_short_journal_records_each_step_by_itself() -> None:
     assert states(registry) == {EntryState.DONE: 40, EntryState.PENDING: 1}
 
 
-@pytest.mark.parametrize("views", mostly_slow([300, 600], 300))
+@pytest.mark.parametrize("views", mostly_slow([220, 300, 600], 220))
 def test_a_long_journal_is_written_no_more_often_than_one_of_hundreds(views: int) -> None:
     registry = Counting()
     opened(registry, views)

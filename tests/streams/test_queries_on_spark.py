@@ -52,7 +52,6 @@ QUICK = (
 QUICK_CASES = (
     "hopping_early_lateness_discarding",
     "session_early_and_late_lateness_discarding",
-    "tumbling_window_close_no_lateness_accumulating",
 )
 ALL = [*by_key(), *over_windows()]
 HISTORIES = 10_000 // len(ALL) + 1

@@ -66,7 +66,7 @@ def share(root: Path, warehouse: str) -> None:
 
 
 def test_every_definition_that_landed_is_one_version(tmp_path: Path) -> None:
-    every_definition_that_landed_is_one_version(tmp_path, str(tmp_path / "shared" / "warehouse"), 0.02, processes=5)
+    every_definition_that_landed_is_one_version(tmp_path, str(tmp_path / "shared" / "warehouse"), 0.02, processes=3)
 
 
 def every_definition_that_landed_is_one_version(

@@ -2,7 +2,8 @@
 takes to tell."""
 
 import time
-from pathlib import Path
+
+import pytest
 
 from reconciler.apply.planning import plan_pipeline
 from reconciler.plan.model import Origin
@@ -22,9 +23,10 @@ def reader(read: str) -> str:
     return "".join(f"CREATE MATERIALIZED VIEW v{one} AS SELECT id, x FROM {read}.v{one};\n" for one in VIEWS)
 
 
-def chain(root: Path) -> tuple[Pair, dict[str, str | None]]:
-    """Four pipelines, applied: `a`, which is read by `b`, and so on; with what is applied of each."""
-    pair = two_pipelines(root)
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pair, dict[str, str | None]]:
+    """Four pipelines, applied: `a`, which is read by `b`, and so on; with what is applied of each. Tests write `a` anew."""
+    pair = two_pipelines(tmp_path_factory.mktemp("chain"))
     pair.write("a", first(1))
     for read, name in (("a", "b"), ("b", "c"), ("c", "d")):
         pair.write(name, reader(read))
@@ -33,8 +35,8 @@ def chain(root: Path) -> tuple[Pair, dict[str, str | None]]:
     return pair, {name: one.record if one is not None else None for name, one in applied.items()}
 
 
-def test_each_pipeline_on_the_way_is_compared_once(tmp_path: Path) -> None:
-    pair, records = chain(tmp_path)
+def test_each_pipeline_on_the_way_is_compared_once(chain: tuple[Pair, dict[str, str | None]]) -> None:
+    pair, records = chain
     pair.write("a", first(2))
     began = time.process_time()
     plan = plan_pipeline(pair.project.target, "d")
@@ -43,8 +45,8 @@ def test_each_pipeline_on_the_way_is_compared_once(tmp_path: Path) -> None:
     assert plan.origins == tuple(Origin(name, record or "") for name, record in sorted(records.items()))
 
 
-def test_one_of_many_views_is_told_by_its_own_way(tmp_path: Path) -> None:
-    pair, _ = chain(tmp_path)
+def test_one_of_many_views_is_told_by_its_own_way(chain: tuple[Pair, dict[str, str | None]]) -> None:
+    pair, _ = chain
     pair.write("a", first(1).replace("x + 1 AS x FROM t;", "x + 2 AS x FROM t;", 1))
     plan = plan_pipeline(pair.project.target, "d")
     assert [one.name for one in plan.diff.relations] == ["v0"]

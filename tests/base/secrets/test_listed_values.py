@@ -59,7 +59,7 @@ def test_what_is_called_otherwise_stays_readable(query: str) -> None:
     assert masked_in_code(query)[0] == query
 
 
-@pytest.mark.parametrize("unit", ["SELECT 'x' AS password,", "(SELECT ", "AS password ", "SELECT (", ", 'x' AS password"])
+@pytest.mark.parametrize("unit", ["SELECT (", "SELECT 'x' AS password,", "(SELECT ", "AS password ", ", 'x' AS password"])
 def test_it_takes_as_long_as_the_text_is(unit: str) -> None:
     def seconds(count: int) -> float:
         began = time.process_time()

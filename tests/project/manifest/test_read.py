@@ -161,9 +161,20 @@ _PIECES = st.sampled_from(
 )
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.data())
-@settings(deadline=None, max_examples=300)
 def test_no_change_to_a_file_makes_reading_raise(data: st.DataObject) -> None:
+    reading_changed_files_raises_nothing(data)
+
+
+@pytest.mark.slow
+@settings(max_examples=600, deadline=None)
+@given(st.data())
+def test_no_change_to_a_file_makes_reading_raise_in_many_more_cases(data: st.DataObject) -> None:
+    reading_changed_files_raises_nothing(data)
+
+
+def reading_changed_files_raises_nothing(data: st.DataObject) -> None:
     text = FULL
     for _ in range(data.draw(st.integers(1, 4))):
         start = data.draw(st.integers(0, len(text)))
@@ -178,9 +189,20 @@ def test_no_change_to_a_file_makes_reading_raise(data: st.DataObject) -> None:
         assert problem.location is not None
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.data())
-@settings(deadline=None, max_examples=200)
 def test_no_change_to_sql_makes_reading_raise(data: st.DataObject) -> None:
+    reading_changed_sql_raises_nothing(data)
+
+
+@pytest.mark.slow
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+def test_no_change_to_sql_makes_reading_raise_in_many_more_cases(data: st.DataObject) -> None:
+    reading_changed_sql_raises_nothing(data)
+
+
+def reading_changed_sql_raises_nothing(data: st.DataObject) -> None:
     text = SQL
     for _ in range(data.draw(st.integers(1, 3))):
         start = data.draw(st.integers(0, len(text)))
@@ -210,9 +232,20 @@ _VALUES = st.recursive(
 )
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.data())
-@settings(deadline=None, max_examples=300)
 def test_no_value_in_place_of_another_makes_reading_raise(data: st.DataObject) -> None:
+    reading_other_values_raises_nothing(data)
+
+
+@pytest.mark.slow
+@settings(max_examples=600, deadline=None)
+@given(st.data())
+def test_no_value_in_place_of_another_makes_reading_raise_in_many_more_cases(data: st.DataObject) -> None:
+    reading_other_values_raises_nothing(data)
+
+
+def reading_other_values_raises_nothing(data: st.DataObject) -> None:
     value = load_yaml(FULL, "f").value
     for _ in range(data.draw(st.integers(1, 3))):
         at = value

@@ -1,7 +1,7 @@
 """What is wrong with a value of YAML is told by its place: the value may be a secret that was written without quotes."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reconciler.base.diagnostics import render_diagnostic
@@ -59,8 +59,20 @@ _REFUSED_NUMBERS = (
 )
 
 
+@settings(max_examples=30, deadline=None)
 @given(some.one_of(some.from_regex(form, fullmatch=True) for form in _REFUSED_NUMBERS))
 def test_no_number_is_quoted(number: str) -> None:
+    quotes_no_number(number)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None)
+@given(some.one_of(some.from_regex(form, fullmatch=True) for form in _REFUSED_NUMBERS))
+def test_no_number_is_quoted_in_many_more_cases(number: str) -> None:
+    quotes_no_number(number)
+
+
+def quotes_no_number(number: str) -> None:
     problems = load_yaml(f"password: {number}", "f.yaml").diagnostics
     assert problems
     for problem in problems:

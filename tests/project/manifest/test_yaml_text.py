@@ -137,9 +137,20 @@ _JSON = st.recursive(
 )
 
 
+@settings(max_examples=30, deadline=None)
 @given(_JSON.filter(lambda value: value is not None))
-@settings(deadline=None)
 def test_json_is_read_as_json(value: Any) -> None:
+    reads_json_as_json(value)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None)
+@given(_JSON.filter(lambda value: value is not None))
+def test_json_is_read_as_json_in_many_more_cases(value: Any) -> None:
+    reads_json_as_json(value)
+
+
+def reads_json_as_json(value: Any) -> None:
     document = load_yaml(json.dumps(value, ensure_ascii=False), "f")
 
     assert document.diagnostics == ()

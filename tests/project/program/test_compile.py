@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reconciler.base.declarations import ConnectorDeclaration, Manifest, Settings, ViewKind
@@ -191,8 +191,20 @@ def test_a_connector_of_an_unknown_relation_is_left_out() -> None:
     assert dict(result.program.connectors) == {}
 
 
+@settings(max_examples=30, deadline=None)
 @given(some.lists(some.sampled_from(["a", "b", "c", "T", "d"]), min_size=3, max_size=3), some.permutations(range(4)))
 def test_programs_do_not_depend_on_the_order_of_declarations(reads: list[str], order: list[int]) -> None:
+    compiles_in_any_order(reads, order)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None)
+@given(some.lists(some.sampled_from(["a", "b", "c", "T", "d"]), min_size=3, max_size=3), some.permutations(range(4)))
+def test_programs_do_not_depend_on_the_order_of_declarations_in_many_more_cases(reads: list[str], order: list[int]) -> None:
+    compiles_in_any_order(reads, order)
+
+
+def compiles_in_any_order(reads: list[str], order: list[int]) -> None:
     statements = ["create table t (x int);"]
     statements += [f"create view {name} as select x from {read};" for name, read in zip("abc", reads, strict=True)]
     first = compiled("\n".join(statements)).program

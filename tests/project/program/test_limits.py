@@ -216,5 +216,5 @@ def test_functions_count_too() -> None:
 
 def test_what_the_registry_holds_has_as_many_words_as_it_has() -> None:
     one = manifest(f"CREATE TABLE t (a INT); CREATE VIEW v AS {_comparing(38_000)};")
-    many = replace(one, views=tuple(replace(one.views[0], name=f"v{number}") for number in range(6)))
+    many = replace(one, views=tuple(replace(one.views[0], name=f"v{number}") for number in range(4)))
     assert compile_program(many, limited=False).diagnostics == ()
