@@ -1,7 +1,8 @@
 """Between which values the rows of files lie, and which files of a table have rows between two values.
 
 The first is read from the files, the second is what Delta's log says of each. Columns are of whole numbers or dates, of
-which a log has the least and the greatest value as they are. A file of which it says nothing may have any.
+which a log has the least and the greatest value as they are. A file of which it says nothing may have any. So may files of
+a column with dates that Python has not, before the year 1 or after 9999.
 """
 
 from collections.abc import Iterable
@@ -37,7 +38,10 @@ def least_and_greatest(files: Iterable[AddedFiles], column: str) -> tuple[Any, A
         if rows is None:
             return None
         ends = compute.min_max(rows.column(0))
-        found += [end for end in (ends["min"].as_py(), ends["max"].as_py()) if end is not None]
+        try:
+            found += [end for end in (ends["min"].as_py(), ends["max"].as_py()) if end is not None]
+        except (ValueError, OverflowError):
+            return None
     return (min(found), max(found)) if found else None
 
 
@@ -52,7 +56,11 @@ def files_between(table: OpenedTable, needed: Iterable[Range]) -> tuple[StoredFi
         ends = [f"{end}.{field['name']}" for end in ("min", "max")] if field is not None else []
         if not ends or not all(end in names for end in ends):
             continue
-        for path, low, high in zip(paths, actions[ends[0]].to_pylist(), actions[ends[1]].to_pylist(), strict=True):
+        try:
+            lows, highs = actions[ends[0]].to_pylist(), actions[ends[1]].to_pylist()
+        except (ValueError, OverflowError):
+            continue
+        for path, low, high in zip(paths, lows, highs, strict=True):
             if low is not None and high is not None and (high < least or low > greatest):
                 out.add(path)
     return tuple(file for file in table.files if file.path not in out)
@@ -61,4 +69,6 @@ def files_between(table: OpenedTable, needed: Iterable[Range]) -> tuple[StoredFi
 def _field(schema: "JsonObject", column: str) -> "JsonObject | None":
     """A column of the table whose least and greatest values are as a log has them."""
     found = [field for field in schema["fields"] if fold(field["name"]) == fold(column)]
-    return found[0] if len(found) == 1 and found[0]["type"] in _KINDS and "." not in column else None
+    if len(found) != 1 or not isinstance(found[0]["type"], str) or "." in column:
+        return None
+    return found[0] if found[0]["type"] in _KINDS else None

@@ -99,6 +99,12 @@ def froms_of(method: KeptAggregate | AddedRows) -> tuple[tuple[RelationUse, ...]
     return tuple(block.relations for block in blocks)
 
 
+def read_whole(method: KeptAggregate | AddedRows) -> frozenset[str]:
+    """The relations (keys) that subqueries read of which not only rows with one key count."""
+    blocks = method.blocks if isinstance(method, AddedRows) else (method.block,)
+    return frozenset().union(*(block.fixed for block in blocks))
+
+
 Maintenance: TypeAlias = KeptAggregate | AddedRows | Recompute
 
 

@@ -29,7 +29,7 @@ from reconciler.engine.protocol import CHANGE_COLUMN, Built, Engine, Source, Sto
 from reconciler.incremental import added_rows, kept_aggregate
 from reconciler.incremental.choice import Choice, Size, Sizes
 from reconciler.incremental.derive import maintenance, stored_reads
-from reconciler.incremental.model import AddedRows, KeptAggregate, Maintenance, Recompute, Way, froms_of
+from reconciler.incremental.model import AddedRows, KeptAggregate, Maintenance, Recompute, Way, froms_of, read_whole
 from reconciler.incremental.needed_rows import Within, needed_rows
 from reconciler.materialize.changed_sources import StepChanges
 from reconciler.project.program.model import Program, View
@@ -125,7 +125,7 @@ def _sizes(program: Program, view: View, changes: StepChanges) -> dict[str, Size
 def _needed(method: KeptAggregate | AddedRows, changes: StepChanges, changed: Collection[str]) -> dict[str, Within]:
     """What the terms of what changed need of what they read, by the names of sources. Subqueries may need all."""
     needed = needed_rows(froms_of(method), changed, changes.changed_keys)
-    return {name: within for name, within in needed.items() if name not in method.fixed}
+    return {name: within for name, within in needed.items() if name not in read_whole(method)}
 
 
 @dataclass(frozen=True, slots=True)

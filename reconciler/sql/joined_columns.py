@@ -12,7 +12,7 @@ at may be fewer by that.
 - Who goes from equality to equality, from a relation whose rows are never left out for NULLs, may leave out of all that is
   met what is not equal: where one on the way is NULL, no equality that leads on from it holds, or what it leads to is NULL.
 - A column is known by the name of its relation, or by being a column of one of them alone. Columns of a SELECT in FROM are
-  none of these.
+  none of these. Where a column has the name of a relation, `name.x` may be a field of it, and is nothing that is known.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,15 +69,19 @@ class Sight:
 
     def place(self, column: exp.Column) -> Place | None:
         name, of = fold(column.name), fold(column.table)
-        if column.args.get("db") or column.args.get("catalog"):
+        if column.args.get("db") or column.args.get("catalog") or (None in self._names):
+            return None
+        if of and self.has_column(of):
             return None
         if of:
             found = [at for at, one in enumerate(self._names) if one == of and name in self._columns[at]]
-        elif None in self._names:
-            return None
         else:
             found = [at for at, columns in enumerate(self._columns) if name in columns]
         return (found[0], name) if len(found) == 1 else None
+
+    def has_column(self, name: str) -> bool:
+        """Whether one of the relations has a column of that name (folded)."""
+        return any(name in columns for columns in self._columns)
 
     def is_item_of(self, at: int, join: exp.Join) -> bool:
         """Whether a relation is the one that a join brings."""

@@ -14,6 +14,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from reconciler.base.names import fold
 from reconciler.sql.grouping import is_plain_group
 from reconciler.sql.joined_columns import Place, Sight, equalities, parts_of
 from reconciler.sql.references import relation_key
@@ -58,7 +59,10 @@ def keyed_tables(
         inner = Sight((table,), relations)
         parent = node.parent.parent if isinstance(node.parent, exp.Subquery) else node.parent
         if isinstance(parent, exp.In):
-            pair = _of_in(parent, node, inner, outer) if any(one is parent for one in positive) else None
+            # One in a list of values is for one value, of which there may be too many.
+            query = parent.args.get("query")
+            is_asked = (query is node or query is node.parent) and any(one is parent for one in positive)
+            pair = _of_in(parent, node, inner, outer) if is_asked else None
         else:
             pair = _of_where(node, inner, outer)
         if pair is not None:
@@ -97,7 +101,8 @@ def _of_where(node: exp.Select, inner: Sight, outer: Sight) -> tuple[Place, Plac
     for one, other, _ in equalities(node):
         for own, of_block in ((one, other), (other, one)):
             pair = _pair(inner.place(own), outer.place(of_block), inner, outer)
-            if pair is not None and inner.place(of_block) is None:
+            # A field of a column of the subquery's relation comes before a column of a relation outside.
+            if pair is not None and inner.place(of_block) is None and not inner.has_column(fold(of_block.table)):
                 return pair
     return None
 

@@ -60,6 +60,18 @@ def test_what_changed_lies_between(table: Path) -> None:
     assert [least_and_greatest(both, name) for name in ("none", "word", "nowhere")] == [None] * 3
 
 
+def test_dates_that_python_has_not_are_left_alone(tmp_path: Path) -> None:
+    for number, day in enumerate((3_000_000, -800_000, 20_000)):
+        rows = pa.table({"day": pa.array([day], pa.int32()).cast(pa.date32()), "id": [number]})
+        write_deltalake(tmp_path / "t", rows, mode="append")
+    changed = changed_files(str(tmp_path / "t"), 0, 1)
+    assert changed is not None
+
+    assert len(files_between(opened(tmp_path / "t"), [("day", date(2020, 1, 1), date(2030, 1, 1))])) >= 1
+    assert least_and_greatest((changed.later,), "day") is None
+    assert least_and_greatest((changed.later,), "id") == (1, 1)
+
+
 @settings(max_examples=25)
 @given(st.lists(st.lists(st.none() | st.integers(-5, 5), max_size=4), max_size=5), st.integers(-6, 6), st.integers(0, 3))
 def test_no_row_is_passed_over(

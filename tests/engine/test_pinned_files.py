@@ -2,6 +2,8 @@
 
 import random
 from dataclasses import replace
+from datetime import date
+from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
 
@@ -305,6 +307,17 @@ def test_of_rows_that_are_needed_only_the_files_are_read_that_may_have_them(
     rows = rows_of(staged)
     assert rows is not None
     assert rows.to_pylist() == [{"ids": 14 + 15, "n": 2}]
+
+
+def test_old_days_are_the_days_that_they_are(tmp_path: Path) -> None:
+    """Java's dates have another calendar before 1582, in which some days are not."""
+    days = [date(1, 1, 1), date(1582, 10, 4), date(1582, 10, 10), date(1582, 10, 12), date(1582, 10, 14), date(1582, 10, 15)]
+    source = grown(tmp_path, "d", schema_of(day="date"), pa.table({"day": days}), pa.table({"day": days}))
+    for number, (least, greatest) in enumerate(combinations_with_replacement(days, 2)):
+        some = replace(source, needed=(Between("day", least, greatest),))
+        built = PinnedViews().build(start, build(tmp_path / f"v{number}", "SELECT day FROM d", some))
+        assert built is not None
+        assert built.rows == sum(least <= day <= greatest for day in days), (least, greatest)
 
 
 def test_where_no_file_has_rows_that_are_needed_there_are_none(numbers: StoredSource, tmp_path: Path) -> None:

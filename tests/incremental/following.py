@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from reconciler.incremental.added_rows import added_query, reads_of_terms
 from reconciler.incremental.kept_aggregate import KEPT, changed_query, finishing_query, state_query
-from reconciler.incremental.model import AddedRows, KeptAggregate, froms_of
+from reconciler.incremental.model import AddedRows, KeptAggregate, froms_of, read_whole
 from reconciler.incremental.needed_rows import KeyRange, needed_rows
 from reconciler.incremental.terms import changed_source, former_source
 from tests.incremental.queries import Row, Tables, added_of, changes, kept_of, multiset
@@ -111,7 +111,7 @@ def leave_out(
         return KeyRange(min(values), max(values)) if values else None
 
     needed = needed_rows(froms_of(method), changed, keys)
-    narrowed = [name for name in needed if name not in method.fixed]
+    narrowed = [name for name in needed if name not in read_whole(method)]
     for name in narrowed:
         relation = name.removeprefix(former_source(""))
         rows = now[relation] if name == relation else before[relation]

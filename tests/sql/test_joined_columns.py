@@ -2,7 +2,8 @@
 
 import pytest
 
-from reconciler.sql.block_model import NotKept
+from reconciler.sql.aggregate_blocks import aggregate_block
+from reconciler.sql.block_model import AggregateBlock, NotKept
 from reconciler.sql.linear_blocks import linear_blocks
 from reconciler.sql.surroundings import USUAL
 
@@ -10,6 +11,7 @@ COLUMNS = {
     "a": {"id": "INT", "day": "DATE", "name": "STRING"},
     "b": {"id": "INT", "a_id": "INT", "day": "DATE", "size": "BIGINT"},
     "c": {"id": "INT", "b_id": "INT", "price": "DECIMAL(10,2)", "ratio": "DOUBLE"},
+    "n": {"id": "INT", "a": "STRUCT<id:INT>", "b": "STRUCT<id:INT, a_id:INT>"},
 }
 
 
@@ -75,9 +77,45 @@ def test_rows_that_have_no_partner_stay_whatever_their_other_columns_are() -> No
         "c x JOIN c y ON x.price = y.price AND x.ratio = y.ratio",
         "a JOIN b USING (id)",
         "a JOIN (SELECT a_id FROM b) AS b ON a.id = b.a_id",
+        # Fields of columns, or maybe so.
+        "n JOIN b x ON n.id = b.a_id",
+        "n JOIN a ON a.id = n.id",
+        "n LEFT SEMI JOIN b ON n.id = b.id WHERE n.id = b.a_id",
     ],
     ids=lambda origin: origin.partition(" ON ")[2] or origin,
 )
 def test_what_leads_nowhere(origin: str) -> None:
     """Of other types equal values may be written otherwise; what is no column, or stands in an OR, decides nothing."""
     assert leads(origin) == set()
+
+
+def follows(where: str) -> set[str]:
+    """The relations of subqueries that are followed by a key."""
+    found = aggregate_block(f"SELECT a.id, count(*) AS n FROM a WHERE {where} GROUP BY a.id", COLUMNS, USUAL)
+    assert isinstance(found, AggregateBlock), found
+    joined = found.relations[0].joined
+    by_key = {f"{found.relations[at].relation} by {end}" for _, at, end in joined}
+    return by_key | {f"{one} whole" for one in found.fixed}
+
+
+@pytest.mark.parametrize(
+    ("where", "wanted"),
+    [
+        ("EXISTS (SELECT 1 FROM b WHERE b.a_id = a.id AND b.size > 1)", "b by a_id"),
+        ("a.name = 'x' OR NOT EXISTS (SELECT 1 FROM b AS x WHERE a_id = a.id)", "b by a_id"),
+        ("a.id > (SELECT max(size) FROM b WHERE a.day = b.day)", "b by day"),
+        ("a.id IN (SELECT a_id FROM b) AND a.id > 1", "b by a_id"),
+        ("a.id IN (SELECT a_id FROM b GROUP BY a_id, size HAVING count(*) > 1)", "b by a_id"),
+        ("a.id NOT IN (SELECT a_id FROM b)", "b whole"),
+        ("a.id IN (SELECT a_id FROM b) OR a.id > 1", "b whole"),
+        ("a.id IN (1, (SELECT max(a_id) FROM b))", "b whole"),
+        ("a.id IN (SELECT max(a_id) FROM b)", "b whole"),
+        ("EXISTS (SELECT 1 FROM b WHERE b.a_id = a.id OR b.size > 1)", "b whole"),
+        ("EXISTS (SELECT 1 FROM b WHERE b.a_id > a.id)", "b whole"),
+        ("EXISTS (SELECT 1 FROM b WHERE b.a_id = b.id)", "b whole"),
+        # A field of a column of n, and no column of the a outside.
+        ("EXISTS (SELECT 1 FROM n AS x WHERE x.id = a.id)", "n whole"),
+    ],
+)
+def test_subqueries_that_are_followed_by_a_key(where: str, wanted: str) -> None:
+    assert follows(where) == {wanted}

@@ -7,10 +7,11 @@ Every call has a session of its own, so views and settings of one call are never
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from datetime import date
 from functools import reduce
 from typing import assert_never
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructType
 
@@ -139,8 +140,13 @@ def stored_frame(session: SparkSession, source: StoredSource | LogSource) -> Dat
 def needed_of(frame: DataFrame, source: StoredSource) -> DataFrame:
     """The rows of a source that are needed, where its reader knows how to pass over others."""
     for one in source.needed:
-        frame = frame.where(f.col(quoted(one.column)).between(one.least, one.greatest))
+        frame = frame.where(f.col(quoted(one.column)).between(_value(one.least), _value(one.greatest)))
     return frame
+
+
+def _value(value: int | date) -> Column:
+    """A date is given as a text: Java's own have another calendar before 1582."""
+    return f.lit(value.isoformat()).cast("date") if isinstance(value, date) else f.lit(value)
 
 
 def log_frame(session: SparkSession, source: LogSource, stored: StoredFrame) -> DataFrame:
