@@ -5,23 +5,21 @@ which a log has the least and the greatest value as they are. A file of which it
 a column with dates that Python has not, before the year 1 or after 9999.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from reconciler.base.names import fold
 from reconciler.delta.added_files import AddedFiles
 from reconciler.delta.arrow_rows import OpenedTable, StoredFile, rows_of
+from reconciler.engine.stored import Between
 
 if TYPE_CHECKING:
     from reconciler.base.digest import JsonObject
 
 _KINDS: Final = frozenset({"byte", "short", "integer", "long", "date"})
 _MOST_BYTES: Final = 16 << 20
-"""Of files: to read more for a range takes longer than it saves."""
-
-Range: TypeAlias = tuple[str, Any, Any]
-"""A column (in any letter case), and two values (int or date): those between them are meant, both included."""
+"""Of files in which a range is looked for."""
 
 
 def least_and_greatest(files: Iterable[AddedFiles], column: str) -> tuple[Any, Any] | None:
@@ -45,14 +43,16 @@ def least_and_greatest(files: Iterable[AddedFiles], column: str) -> tuple[Any, A
     return (min(found), max(found)) if found else None
 
 
-def files_between(table: OpenedTable, needed: Iterable[Range]) -> tuple[StoredFile, ...]:
-    """The files of a table that may have rows within all of these."""
+def files_between(table: OpenedTable, needed: Sequence[Between]) -> tuple[StoredFile, ...]:
+    """The files of a table that may have rows within all of these; columns are in any letter case."""
+    if not needed:
+        return table.files
     actions = table.opened.get_add_actions(flatten=True)
     names = actions.schema.names
     paths = [str(path) for path in actions["path"].to_pylist()] if actions.num_rows else []
     out: set[str] = set()
-    for column, least, greatest in needed:
-        field = _field(table.schema, column)
+    for one in needed:
+        field = _field(table.schema, one.column)
         ends = [f"{end}.{field['name']}" for end in ("min", "max")] if field is not None else []
         if not ends or not all(end in names for end in ends):
             continue
@@ -61,7 +61,7 @@ def files_between(table: OpenedTable, needed: Iterable[Range]) -> tuple[StoredFi
         except (ValueError, OverflowError):
             continue
         for path, low, high in zip(paths, lows, highs, strict=True):
-            if low is not None and high is not None and (high < least or low > greatest):
+            if low is not None and high is not None and (high < one.least or low > one.greatest):
                 out.add(path)
     return tuple(file for file in table.files if file.path not in out)
 

@@ -10,10 +10,10 @@ Two implementations share the tests in tests/engine/contract.py: `engine.spark` 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from typing import Any, Final, Protocol, TypeAlias
 
 from reconciler.base.digest import JsonObject
+from reconciler.engine.stored import Between as Between
 from reconciler.engine.stored import ColumnType as ColumnType
 from reconciler.engine.stored import FailedCalls as FailedCalls
 from reconciler.engine.stored import Transaction as Transaction
@@ -29,15 +29,6 @@ def unchecked() -> None:
 
 CHANGE_COLUMN: Final = "__change"
 """What became of a row of a table: `insert` or `delete`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Between:
-    """Rows whose value of a column, of whole numbers or dates, lies between these two, both included."""
-
-    column: str
-    least: int | date
-    greatest: int | date
 
 
 @dataclass(frozen=True, slots=True)

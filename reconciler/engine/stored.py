@@ -1,6 +1,7 @@
 """Columns as they are stored, what is told of a computation, and the marks of commits: what storage and engine share."""
 
 from dataclasses import dataclass
+from datetime import date
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,6 +11,15 @@ class ColumnType:
     name: str
     type: str
     nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Rows whose value of a column, of whole numbers or dates, lies between these two, both included."""
+
+    column: str
+    least: int | date
+    greatest: int | date
 
 
 @dataclass(frozen=True, slots=True)

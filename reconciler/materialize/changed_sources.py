@@ -1,7 +1,8 @@
 """What changed in the relations of a view in one step, and the sources by which queries of `incremental` read it."""
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from reconciler.base.names import fold
 from reconciler.delta.added_files import added_files, changed_files
@@ -15,6 +16,9 @@ from reconciler.project.program.model import Program
 from reconciler.query.reading import Place, sources_for
 from reconciler.registry.placements import Placement
 
+KnownKeys: TypeAlias = dict[tuple[str, int, int, str], KeyRange | None]
+"""What was looked up in a step, for all of its views: by location, first and last version, and column."""
+
 
 @dataclass(frozen=True, slots=True)
 class StepChanges:
@@ -25,7 +29,7 @@ class StepChanges:
     place_before: Place
     place_now: Place
     came: Ranges
-    known_keys: dict[tuple[str, str], KeyRange | None] = field(default_factory=dict, compare=False)
+    known_keys: KnownKeys
 
     def of(self, relations: Collection[str]) -> tuple[str, ...]:
         """Those of the relations that changed."""
@@ -50,10 +54,10 @@ class StepChanges:
     def changed_keys(self, key: str, column: str) -> KeyRange | None:
         """Between what the values of a column lie, of whole numbers or dates, of all rows of a relation that came or went.
         None: that can't be told, or is too much to look at."""
-        asked = (key, column)
+        ranges, location = self._ranges(key), _stored(self.place_now, key).location
+        asked = (location, ranges[0][0], ranges[-1][1], column)
         if asked not in self.known_keys:
-            ranges = self._ranges(key)
-            found = changed_files(_stored(self.place_now, key).location, ranges[0][0], ranges[-1][1])
+            found = changed_files(location, ranges[0][0], ranges[-1][1])
             ends = least_and_greatest((found.earlier, found.later), column) if found is not None else None
             self.known_keys[asked] = KeyRange(*ends) if ends is not None else None
         return self.known_keys[asked]
@@ -64,8 +68,7 @@ class StepChanges:
         table = plain_table(now.location, now.version)
         if table is None:
             return None
-        ranges = [(column, one.least, one.greatest) for column, one in within.items()]
-        return sum(file.bytes for file in files_between(table, ranges))
+        return sum(file.bytes for file in files_between(table, _between(now, within)))
 
     def changed_sources(self, changed: Collection[str], *, only_added: bool) -> list[Source]:
         """What changed in relations. `only_added`: only rows came, and nothing says so of each."""
@@ -82,21 +85,20 @@ class StepChanges:
         """Relations as they are now, under their own names."""
         return sources_for(program, relations, self.place_now)
 
-    @staticmethod
-    def needed_sources(sources: Iterable[Source], needed: Mapping[str, Within]) -> tuple[Source, ...]:
-        """The sources of a query, less the rows of relations that it does not need; `needed` is by the names of sources.
-        Views that are computed where they are read may read more: then all rows are."""
-        found = tuple(sources)
-        if any(isinstance(one, InlineSource) for one in found):
-            return found
-        return tuple(
-            replace(one, needed=_between(one, needed.get(fold(one.name), {}))) if isinstance(one, StoredSource) else one
-            for one in found
-        )
-
     def _ranges(self, key: str) -> tuple[tuple[int, int], ...]:
         """Of a table or stream, without the commits that only put files together."""
         return tuple(self.came.get(key, ())) or ((self.before[key].version, self.now[key].version),)
+
+
+def needed_sources(sources: Sequence[Source], needed: Mapping[str, Within]) -> tuple[Source, ...]:
+    """The sources of a query, each with which of its rows the query needs; `needed` is by their names. Where a view is
+    computed where it is read, it may need any row."""
+    if any(isinstance(one, InlineSource) for one in sources):
+        return tuple(sources)
+    return tuple(
+        replace(one, needed=_between(one, needed.get(fold(one.name), {}))) if isinstance(one, StoredSource) else one
+        for one in sources
+    )
 
 
 def _between(source: StoredSource, within: Within) -> tuple[Between, ...]:

@@ -31,7 +31,7 @@ from reconciler.incremental.choice import Choice, Size, Sizes
 from reconciler.incremental.derive import maintenance, stored_reads
 from reconciler.incremental.model import AddedRows, KeptAggregate, Maintenance, Recompute, Way, froms_of, read_whole
 from reconciler.incremental.needed_rows import Within, needed_rows
-from reconciler.materialize.changed_sources import StepChanges
+from reconciler.materialize.changed_sources import StepChanges, needed_sources
 from reconciler.project.program.model import Program, View
 from reconciler.registry.placements import FormerState, Placement, StreamState
 from reconciler.state.folders import staging_folder
@@ -205,7 +205,7 @@ class _Kept:
             *changes.current_sources(self.program, current),
         )
         query = kept_aggregate.changed_query(self.method, changed, self._types(self.known), CHANGE_COLUMN)
-        return query, changes.needed_sources(sources, _needed(self.method, changes, changed))
+        return query, needed_sources(sources, _needed(self.method, changes, changed))
 
     def _kept_source(self, state: StreamState) -> StoredSource:
         return StoredSource(kept_aggregate.KEPT, join_location(self.around.location, state.folder), 0)
@@ -253,7 +253,7 @@ class _Added:
             *changes.current_sources(self.program, current),
         )
         query = added_rows.added_query(self.method, changed, self._columns())
-        sources = changes.needed_sources(sources, _needed(self.method, changes, changed))
+        sources = needed_sources(sources, _needed(self.method, changes, changed))
         staging = join_location(self.around.location, folder)
         return replace(build, query=query, column_names=(), sources=sources, staging=staging)
 

@@ -48,7 +48,7 @@ from reconciler.environment.locations import with_absolute_location, with_root
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.apply_effects import remove, staging_folder
-from reconciler.materialize.changed_sources import StepChanges
+from reconciler.materialize.changed_sources import KnownKeys, StepChanges
 from reconciler.materialize.commit_origins import short_range, versions_read
 from reconciler.materialize.incremental_steps import Around, bring_up_to_date
 from reconciler.materialize.late_letters import add_letters
@@ -121,6 +121,7 @@ class StepEffects:
         self.failed_calls: dict[str, tuple[FailedCalls, ...]] = {}
         self.seconds: dict[str, float] = {"ingest": 0.0, "views": 0.0, "publish": 0.0}
         self._changed: set[str] = set()
+        self._known_keys: KnownKeys = {}
         self._greatest: dict[str, Mapping[str, Number]] = {}
         self._added: dict[str, list[tuple[int, int]]] = {}
         self.lost: list[str] = []
@@ -327,7 +328,8 @@ class StepEffects:
     def _around(self, location: str) -> Around:
         foreign = foreign_placements(self.foreign)
         before, now = {**self._before, **foreign}, {**self.placements, **foreign}
-        changes = StepChanges(before, now, self._place(self._before), self._place(self.placements), self._added)
+        places = self._place(self._before), self._place(self.placements)
+        changes = StepChanges(before, now, *places, self._added, self._known_keys)
         return Around(location, changes, self._choice, lambda: self._boundary(f"kept:{EFFECTED}"), self._check)
 
     def _go_on(self, key: str) -> None:

@@ -2,6 +2,7 @@
 
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from reconciler.delta.added_files import changed_files
 from reconciler.delta.arrow_rows import OpenedTable, plain_table, rows_of
 from reconciler.delta.key_ranges import files_between, least_and_greatest
+from reconciler.engine.stored import Between
 
 
 def opened(place: Path) -> OpenedTable:
@@ -38,8 +40,8 @@ def table(tmp_path: Path) -> Path:
 
 
 def test_files_that_may_have_rows(table: Path) -> None:
-    def count(*needed: tuple[str, object, object]) -> int:
-        return len(files_between(opened(table), needed))
+    def count(*needed: tuple[str, Any, Any]) -> int:
+        return len(files_between(opened(table), [Between(*one) for one in needed]))
 
     assert count(("id", 5, 20)) == 3
     assert count(("ID", 6, 9)) == 0
@@ -67,7 +69,7 @@ def test_dates_that_python_has_not_are_left_alone(tmp_path: Path) -> None:
     changed = changed_files(str(tmp_path / "t"), 0, 1)
     assert changed is not None
 
-    assert len(files_between(opened(tmp_path / "t"), [("day", date(2020, 1, 1), date(2030, 1, 1))])) >= 1
+    assert len(files_between(opened(tmp_path / "t"), [Between("day", date(2020, 1, 1), date(2030, 1, 1))])) >= 1
     assert least_and_greatest((changed.later,), "day") is None
     assert least_and_greatest((changed.later,), "id") == (1, 1)
 
@@ -82,7 +84,7 @@ def test_no_row_is_passed_over(
     for values in files:
         write_deltalake(place, pa.table({"n": pa.array(values, pa.int32())}), mode="append")
     table = opened(place)
-    kept = files_between(table, [("n", least, least + width)])
+    kept = files_between(table, [Between("n", least, least + width)])
 
     for file in set(table.files) - set(kept):
         rows = rows_of(table, [file])

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.delta.added_files import AddedFiles, added_files, changed_files
 from reconciler.delta.arrow_rows import PlainTable, plain_table, rows_of
-from reconciler.delta.key_ranges import Range, files_between
+from reconciler.delta.key_ranges import files_between
 from reconciler.delta.opening import is_local, local_path
 from reconciler.engine.arrow.equal_rows import row_ids
 from reconciler.engine.protocol import CHANGE_COLUMN, StoredSource
@@ -90,7 +90,7 @@ class HeldRows:
         table = plain_table(source.location, source.version) if source.needed else None
         if table is None:
             return None
-        found = AddedFiles(table.closed, files_between(table, ranges_of(source)))
+        found = AddedFiles(table.closed, files_between(table, source.needed))
         rows = rows_of(found.table, found.files) if _is_few(found) else None
         return None if rows is None or rows.num_rows > MOST_ROWS else Held(table.schema, rows)
 
@@ -177,11 +177,6 @@ def changed_rows(earlier: "pa.Table", later: "pa.Table") -> "pa.Table":
         taken = rows.take(pa.array(places, pa.int64()))
         parts.append(taken.append_column(CHANGE_COLUMN, pa.array([change] * len(places), pa.string())))
     return pa.concat_tables(parts)
-
-
-def ranges_of(source: StoredSource) -> tuple[Range, ...]:
-    """Between what the rows of a source lie that are needed."""
-    return tuple((one.column, one.least, one.greatest) for one in source.needed)
 
 
 def with_change(schema: JsonObject) -> JsonObject:

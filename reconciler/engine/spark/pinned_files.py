@@ -33,7 +33,7 @@ from reconciler.delta.opening import is_local
 from reconciler.engine.protocol import Built, LogSource, StoredSource, ViewBuild
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import failed_calls
-from reconciler.engine.spark.held_rows import Held, ranges_of
+from reconciler.engine.spark.held_rows import Held
 from reconciler.engine.spark.locations import Sessions, is_plain_file, is_plain_place, spark_location
 from reconciler.engine.spark.plain_settings import is_plain_session
 from reconciler.engine.spark.plain_views import AskedOnce, is_determined, is_plain, left_to_spark
@@ -119,7 +119,7 @@ def _by_files(session: SparkSession, source: StoredSource) -> DataFrame | None:
     if source.ranges is not None or not is_local(source.location) or not is_plain_place(source.location):
         return None
     table = plain_table(source.location, source.version)
-    files = files_between(table, ranges_of(source)) if table is not None else ()
+    files = files_between(table, source.needed) if table is not None else ()
     if table is None or not _are_few(files):
         return None
     if not files:
