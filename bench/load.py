@@ -1,6 +1,6 @@
 """Many clients at once: 20 pipelines over the API, 25 clients that query and 25 that send rows, for minutes.
 
-    python -m bench.load [--seconds 60]             # 600 for the figures of README
+    python -m bench.load [--seconds 60]             # 1200 for the figures of README
 
 `reconcile serve` runs with real Spark; clients are those of Feldera, from PyPI. All pipelines are made and started at once.
 Each has a table without a key and a view that counts and adds up. Then each client works and waits in turn; how long it

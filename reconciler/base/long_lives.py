@@ -1,11 +1,10 @@
 """A process that lives for long and does the same again and again stays as small as it was.
 
-- Each step leaves circles of values behind, and some of them hold what is Java's. Python looks for circles after so many
-  new values; a short command has it look for none (`cli.main`), which is faster.
-- deltalake allocates by jemalloc, which has a share of memory for each core four times over, and keeps for ten seconds what
-  was freed. Here it has one share for all threads, and keeps what was freed for a second. A pipeline's process takes less
-  memory by that and no more time (bench/README.md, Load). jemalloc reads its setting when deltalake is loaded. Where the
-  user has set one, that counts.
+- Each step leaves values behind that refer to each other in a circle. Some of them hold objects of Java. Python looks for
+  such circles after so many new values. A short command turns that off, because it ends faster so (`cli.main`).
+- deltalake allocates memory by jemalloc, which by itself has four arenas for each core, and gives freed memory back after
+  ten seconds. Here it has one arena, and gives memory back after a second: a pipeline's process takes less memory, and no
+  more time (bench/README.md, Load). jemalloc reads its setting when deltalake is loaded. A setting of the user's own counts.
 """
 
 import gc
@@ -14,10 +13,11 @@ import os
 from typing import Final
 
 _LOOKS: Final = (10_000, 10, 1)
-"""After so many new values, and how often the old ones are looked through with them."""
+"""Thresholds of Python's three generations: after so many new values it looks through these, after ten such looks through
+somewhat older ones, and with every second of those through all."""
 
 _JEMALLOC: Final = "_RJEM_MALLOC_CONF"
-_ONE_SHARE: Final = "narenas:1,dirty_decay_ms:1000"
+_ONE_ARENA: Final = "narenas:1,dirty_decay_ms:1000"
 
 
 def look_for_circles() -> None:
@@ -28,7 +28,7 @@ def look_for_circles() -> None:
 def load_deltalake() -> None:
     """Import deltalake as a process does that lives for long. The environment is left as it was."""
     is_said = _JEMALLOC in os.environ
-    os.environ.setdefault(_JEMALLOC, _ONE_SHARE)
+    os.environ.setdefault(_JEMALLOC, _ONE_ARENA)
     try:
         importlib.import_module("deltalake")
     finally:

@@ -1,5 +1,6 @@
 """How a view is maintained: a sum type."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
@@ -57,7 +58,7 @@ class KeptAggregate:
     @property
     def fixed(self) -> frozenset[str]:
         """The keys of those in which it has no rule for changes: where one changes, all that is kept is computed anew. Least
-        and greatest values follow no terms that take rows away and bring them again."""
+        and greatest values have no rule where a term takes rows away and brings them again."""
         uses = self.block.relations
         without = {
             use.relation for at, use in enumerate(uses) if not use.is_linear and (self.extremes or not key_of(uses, at))
@@ -95,14 +96,16 @@ class AddedRows:
 
 def froms_of(method: KeptAggregate | AddedRows) -> tuple[tuple[RelationUse, ...], ...]:
     """The relations of each FROM by whose changes the method follows."""
-    blocks = method.blocks if isinstance(method, AddedRows) else (method.block,)
-    return tuple(block.relations for block in blocks)
+    return tuple(block.relations for block in _blocks_of(method))
 
 
 def read_whole(method: KeptAggregate | AddedRows) -> frozenset[str]:
-    """The relations (keys) that subqueries read of which not only rows with one key count."""
-    blocks = method.blocks if isinstance(method, AddedRows) else (method.block,)
-    return frozenset().union(*(block.fixed for block in blocks))
+    """The relations (keys) that subqueries read without a key: of these any row may matter."""
+    return frozenset().union(*(block.fixed for block in _blocks_of(method)))
+
+
+def _blocks_of(method: KeptAggregate | AddedRows) -> Sequence[AggregateBlock | LinearBlock]:
+    return method.blocks if isinstance(method, AddedRows) else (method.block,)
 
 
 Maintenance: TypeAlias = KeptAggregate | AddedRows | Recompute

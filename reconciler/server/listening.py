@@ -145,7 +145,7 @@ class Server:
         """Until it is told to end, or nobody asks anything for long."""
         gc.collect()
         gc.freeze()
-        # What is looked through for circles of values is little after this.
+        # Python looks through old values once they grew by a quarter: this look counts none of those that are frozen now.
         gc.collect()
         look_for_circles()
         with _listening(self._place.commands) as commands, _listening(self._place.spark) as spark:

@@ -1,18 +1,18 @@
 """Columns of the relations of a FROM that its joins and its WHERE hold equal.
 
-Where a row of one relation is given, of another one only rows matter that have an equal value there: those that are looked
-at may be fewer by that.
+A step has changed rows of one relation. Of another relation it needs only the rows whose column has an equal value, where
+the query says that both columns are equal. An equality leads from a column that is known to one that is looked for.
 
-- An equality is `a = b` between columns of two relations, as a part of the AND of WHERE or of an ON. Both have the same
-  declared type, one whose equal values are the same value: whole numbers, dates.
-- One of WHERE, or of an INNER JOIN, leads from each of both to the other. One of an outer join leads from the side that
-  keeps its rows to the other: a row of that one that is not equal has no part in what is given, but rows of the first side
-  that have no partner stay. SEMI and ANTI JOIN are as LEFT JOIN. One of a FULL JOIN leads nowhere, nor does one between
-  relations of the same side.
-- Who goes from equality to equality, from a relation whose rows are never left out for NULLs, may leave out of all that is
-  met what is not equal: where one on the way is NULL, no equality that leads on from it holds, or what it leads to is NULL.
-- A column is known by the name of its relation, or by being a column of one of them alone. Columns of a SELECT in FROM are
-  none of these. Where a column has the name of a relation, `name.x` may be a field of it, and is nothing that is known.
+- An equality is `a = b` between columns of two relations, as a part of the AND of WHERE or of an ON. Both columns have the
+  same declared type, one whose equal values are the same value: whole numbers, dates.
+- An equality of WHERE or of an INNER JOIN leads both ways.
+- An equality of a LEFT, SEMI or ANTI JOIN leads to the relation that the join brings, and not back: rows of the first side
+  that have no partner stay. An equality of a RIGHT JOIN leads from the relation that the join brings. An equality of a
+  FULL JOIN leads nowhere, nor does an equality of an outer join between two relations of the same side.
+- Equalities may be followed one after the other. Where a relation on the way has no row, but NULLs, an inner equality that
+  leads on does not hold, and an outer one leads to NULLs: no row is missed.
+- A column is known by the name of its relation, or because only one relation has a column of that name. Where a SELECT
+  stands in FROM, or a column has the name of a relation (then `name.x` may be a field of it), no column is known.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,7 +50,8 @@ def joined_columns(
 
 
 def _leads(join: exp.Join, from_item: bool, to_item: bool) -> bool:
-    """Whether an equality of an outer join leads on, from or to the relation that it brings."""
+    """Whether an equality of an outer join leads from one of its columns to the other. `from_item`, `to_item`: that one
+    is of the relation that the join brings."""
     if join.side == "FULL":
         return False
     return from_item if join.side == "RIGHT" else to_item
@@ -68,6 +69,7 @@ class Sight:
         ]
 
     def place(self, column: exp.Column) -> Place | None:
+        """What a column is; None where that is not surely known."""
         name, of = fold(column.name), fold(column.table)
         if column.args.get("db") or column.args.get("catalog") or (None in self._names):
             return None
@@ -95,7 +97,7 @@ class Sight:
 
 
 def equalities(node: exp.Select) -> Iterator[tuple[exp.Column, exp.Column, exp.Join | None]]:
-    """Those between two columns, and the join of which each is, if that may leave rows out for what it does not hold for."""
+    """Each equality of two columns, and the outer, SEMI or ANTI JOIN that it belongs to (None: it holds for every row)."""
     joins = node.args.get("joins") or ()
     deciding = [(join.args["on"], join) for join in joins if join.args.get("on") is not None]
     where = node.args.get("where")
@@ -107,7 +109,7 @@ def equalities(node: exp.Select) -> Iterator[tuple[exp.Column, exp.Column, exp.J
 
 
 def parts_of(condition: exp.Expr) -> Iterator[exp.Expr]:
-    """What an AND is of."""
+    """The conditions that an AND connects."""
     waiting = [condition]
     while waiting:
         one = waiting.pop().unnest()

@@ -30,3 +30,12 @@ def test_circles_go_and_the_environment_is_left_as_it_was(own: dict[str, str]) -
     )
 
     assert done.stdout.split() == ["True"] * 3
+    assert "Invalid conf" not in done.stderr
+
+
+def test_deltalake_reads_the_setting() -> None:
+    """Under another name nobody would notice that it does nothing."""
+    wrong = {**os.environ, "_RJEM_MALLOC_CONF": "nonsense:1"}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=wrong, capture_output=True, text=True, check=True)
+
+    assert "Invalid conf pair: nonsense:1" in done.stderr

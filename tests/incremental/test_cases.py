@@ -6,6 +6,7 @@ A folder of `cases/` has `query.sql` and either `state.sql`, `changed.sql` (wher
 """
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,11 @@ def test_a_query_is_maintained_as_is_written_down(name: str) -> None:
 def test_there_are_cases_of_both_kinds() -> None:
     kinds = [(CASES / name / "why.txt").exists() for name in NAMES]
     assert min(kinds.count(True), kinds.count(False)) >= 12
+
+
+def test_the_cases_that_the_page_names_are_there() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "incremental.md").read_text()
+    rows = [line for line in page.splitlines() if line.count(" | ") >= 4]
+    named = {name for line in rows for name in re.findall(r"`([a-z]+(?:_[a-z]+)+)`", line.rpartition(" | ")[2])}
+    assert len(named) >= 20
+    assert named <= set(NAMES)
