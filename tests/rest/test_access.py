@@ -164,8 +164,7 @@ def test_a_browser_is_asked_for_its_token_once(guarded: Serving) -> None:
         cookie = led.headers["set-cookie"].lower()
         assert "httponly" in cookie
         assert "samesite=strict" in cookie
-        shown = browser.get(service.address, timeout=60)
-        assert (shown.status_code, "Who are you?" in shown.text) == (200, False)
+        assert "<h1>Pipelines</h1>" in browser.get(service.address, timeout=60).text
         refused = browser.post(f"{service.address}/console/pipelines/x/start", timeout=60)
         assert (refused.status_code, refused.headers["content-type"]) == (403, "text/html; charset=utf-8")
         assert "viewer is viewer, and this needs operator" in refused.text
