@@ -42,11 +42,14 @@ quick: check ## Checks and the pure tests, without Java: about a minute
 	$(BIN)/python -m pytest -q -m "not spark and not slow" $(PARALLEL) --dist load $(PURE)
 
 # Tests start some hundred processes. None of them compiles our modules again, also where Python may not write down what it
-# compiled (PYTHONDONTWRITEBYTECODE).
+# compiled (PYTHONDONTWRITEBYTECODE). Modules of tests are compiled with what pytest adds to their assertions.
 compiled: $(STAMPS)/project
-	@$(BIN)/python -m compileall -q reconciler
+	@$(BIN)/python -m compileall -q reconciler tests
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --collect-only --quiet >/dev/null 2>&1 || true
 
-test: $(STAMPS)/s3 check compiled ## Checks, then all tests but the slow ones
+# What one processor does for the set-up of Spark, another does for checks.
+test: $(STAMPS)/project ## Checks, then all tests but the slow ones
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=line $(STAMPS)/s3 check compiled
 	$(IN_MEMORY) $(BIN)/python -m pytest -m "not slow" $(BY_FILE)
 
 test-slow: $(STAMPS)/s3 compiled ## The slow tests only; TESTS=tests/acceptance for those of a folder or file
