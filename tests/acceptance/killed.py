@@ -1,13 +1,12 @@
 """The command line in a process of its own, over the recording engine and real Delta tables: to be killed with SIGKILL at a
 boundary. It costs a second, where one with Spark costs ten."""
 
-import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 from reconciler.cli.main import main
+from tests.programs import begin
 from tests.served import recording_engine
 
 REPOSITORY = Path(__file__).parents[2]
@@ -15,15 +14,9 @@ REPOSITORY = Path(__file__).parents[2]
 
 def reconcile(root: Path, *words: str, crash_at: str = "") -> subprocess.CompletedProcess[str]:
     """A command; `crash_at` names the boundary at which it is killed."""
-    return subprocess.run(
-        [sys.executable, "-m", "tests.acceptance.killed", *words, "--repo", str(root)],
-        cwd=REPOSITORY,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "RECONCILE_CRASH_AT": crash_at},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    program = begin("tests.acceptance.killed", *words, "--repo", str(root), variables={"RECONCILE_CRASH_AT": crash_at})
+    out, error = program.communicate(300)
+    return subprocess.CompletedProcess(words, program.wait(), out, error)
 
 
 def kill(root: Path, boundary: str, *words: str) -> None:

@@ -3,11 +3,8 @@
 Whatever it was about to do, nothing of it lands, and what its successor made stays as it was.
 """
 
-import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,6 +32,7 @@ from reconciler.state.lease import Holder, hold_lease
 from reconciler.testing.recording import RecordingEngine
 from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
+from tests.programs import Program, begin
 from tests.shops.late_driver import LEASE_SECONDS
 from tests.shops.recorded import everything, feed, head_of, open_project, steps_recorded, write_project
 
@@ -87,27 +85,20 @@ def root(baseline: Path, tmp_path: Path) -> Path:
 
 
 @contextmanager
-def stopped(root: Path, point: str, guarded: str) -> Iterator["subprocess.Popen[str]"]:
+def stopped(root: Path, point: str, guarded: str) -> Iterator[Program]:
     """A driver that has stopped itself at that point."""
-    driver = subprocess.Popen(
-        [sys.executable, "-m", "tests.shops.late_driver", str(root), point, guarded],
-        cwd=REPOSITORY,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    driver = begin("tests.shops.late_driver", str(root), point, guarded)
     try:
-        _, status = os.waitpid(driver.pid, os.WUNTRACED)
-        assert os.WIFSTOPPED(status), f"it ended with {status} before {point}"
+        driver.wait_until_stopped()
         yield driver
     finally:
         driver.kill()
         driver.communicate()
 
 
-def ends_with(driver: "subprocess.Popen[str]") -> str:
+def ends_with(driver: Program) -> str:
     """What a driver that may go on ends with."""
-    os.kill(driver.pid, signal.SIGCONT)
+    driver.send_signal(signal.SIGCONT)
     return driver.communicate(timeout=60)[0].strip()
 
 

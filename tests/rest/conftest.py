@@ -1,9 +1,6 @@
 """A service over HTTP for tests, and the real client of it."""
 
 import contextlib
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -11,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from tests.programs import Program, begin
 
 if TYPE_CHECKING:
     from feldera import FelderaClient, Pipeline
@@ -26,30 +25,15 @@ class Serving:
     form: str = "nested"
     tokens: str = ""
     address: str = ""
-    process: "subprocess.Popen[str] | None" = None
+    process: Program | None = None
     environment: dict[str, str] = field(default_factory=dict)
 
     def start(self) -> "Serving":
-        words = [
-            sys.executable,
-            "-m",
-            "tests.rest.program",
-            str(self.root),
-            str(self.root / "spark.log"),
-            self.form,
-            self.tokens,
-        ]
-        self.process = subprocess.Popen(
-            words,
-            cwd=ROOT,
-            env=os.environ | self.environment,
-            stdout=subprocess.PIPE,
-            stderr=(self.root / "errors.log").open("a"),
-            text=True,
-        )
-        assert self.process.stdout is not None
+        words = (str(self.root), str(self.root / "spark.log"), self.form, self.tokens)
+        error = self.root / "errors.log"
+        self.process = begin("tests.rest.program", *words, variables=self.environment, error=error)
         self.address = self.process.stdout.readline().strip()
-        assert self.address.startswith("http"), (self.root / "errors.log").read_text()
+        assert self.address.startswith("http"), error.read_text()
         return self
 
     def stop(self) -> None:

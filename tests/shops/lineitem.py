@@ -3,8 +3,6 @@ processes of their own, as `python -m tests.shops.lineitem FOLDER`."""
 
 import json
 import os
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +23,7 @@ from reconciler.service.status_model import ConnectorStatus
 from reconciler.state.events import LoggedEvent, read_events
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
+from tests.programs import Program, begin
 
 PROGRAM = """\
 CREATE TABLE lineitem (id BIGINT NOT NULL PRIMARY KEY, part VARCHAR);
@@ -133,23 +132,13 @@ def wait_until(true: Callable[[], bool], seconds: float = 30.0) -> None:
 
 
 @contextmanager
-def live(root: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+def live(root: Path, *options: str) -> Iterator[Program]:
     """A run in a process of its own; killed at the end, if it still lives."""
-    repository = str(Path(__file__).parents[2])
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.shops.lineitem", str(root), *options],
-        cwd=repository,
-        env={**os.environ, "PYTHONPATH": repository},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = begin("tests.shops.lineitem", str(root), *options, out=Path(os.devnull))
     try:
         yield process
     finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGCONT)
-            process.kill()
+        process.kill()
         process.communicate()
 
 
