@@ -4,6 +4,7 @@ A process of tests has one beside it that has imported them and their hundreds o
 fork server. A program that begins so takes 50 ms, where `python -m` takes more than a second of a processor.
 """
 
+import contextlib
 import multiprocessing
 import os
 import runpy
@@ -61,7 +62,8 @@ class Program:
             time.sleep(0.01)
 
     def send_signal(self, number: signal.Signals) -> None:
-        if self.returncode is None:
+        # It may have ended just now.
+        with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, number)
 
     def terminate(self) -> None:

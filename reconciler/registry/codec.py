@@ -7,7 +7,7 @@ What most heads lack is imported where it is met: its twenty dataclasses take a 
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from reconciler.base.digest import JsonObject
@@ -61,7 +61,7 @@ _ALWAYS: Final = frozenset({"pipeline", "epoch", "applied", "published", "positi
 
 def head_to_json(head: Head) -> JsonObject:
     """The head as a JSON object with its `format`. Measures that are not known are left out."""
-    value = asdict(head)
+    value = asdict(_without_forms_of_their_own(head))
     if not head.held:
         # Of most pipelines nothing is, and their heads say nothing of it.
         del value["held"]
@@ -90,6 +90,16 @@ def head_to_json(head: Head) -> JsonObject:
         if not head.journal.back:
             del value["journal"]["back"]
     return {"format": FORMAT, **value, "versions": _versions_to_json(head.versions)}
+
+
+def _without_forms_of_their_own(head: Head) -> Head:
+    """The head less the members that `head_to_json` writes itself: a journal may have thousands of entries."""
+    published, journal = head.published, head.journal
+    if published is not None:
+        published = replace(published, relations={}, foreign={})
+    if journal is not None:
+        journal = replace(journal, entries=(), versions={}, foreign={})
+    return replace(head, published=published, journal=journal, intent=None, versions={})
 
 
 def _put_results(value: dict[str, Any], built: Mapping[str, StagedView | Refreshed]) -> None:

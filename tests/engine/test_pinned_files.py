@@ -3,7 +3,7 @@
 import random
 from dataclasses import replace
 from datetime import date
-from itertools import combinations_with_replacement
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -313,7 +313,7 @@ def test_old_days_are_the_days_that_they_are(tmp_path: Path) -> None:
     """Java's dates have another calendar before 1582, in which some days are not."""
     days = [date(1, 1, 1), date(1582, 10, 4), date(1582, 10, 10), date(1582, 10, 12), date(1582, 10, 14), date(1582, 10, 15)]
     source = grown(tmp_path, "d", schema_of(day="date"), pa.table({"day": days}), pa.table({"day": days}))
-    for number, (least, greatest) in enumerate(combinations_with_replacement(days, 2)):
+    for number, (least, greatest) in enumerate([*pairwise(days), (days[2], days[2]), (days[1], days[-1])]):
         some = replace(source, needed=(Between("day", least, greatest),))
         built = PinnedViews().build(start, build(tmp_path / f"v{number}", "SELECT day FROM d", some))
         assert built is not None

@@ -30,7 +30,7 @@ from tests.engine.asking import ingest_files, json_files
 from tests.engine.plain_records import COLUMNS, csv_line, json_record
 
 pytestmark = pytest.mark.spark
-MANY = [400, pytest.param(20_000, marks=pytest.mark.slow)]
+MANY = [200, pytest.param(20_000, marks=pytest.mark.slow)]
 
 
 def rows_in(table: pyarrow.Table) -> list[tuple[Any, ...]]:

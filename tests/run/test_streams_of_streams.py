@@ -1,12 +1,13 @@
 """Streams that read streams which wait before they give rows, on Spark: none of these rows is late for them."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reconciler.engine.protocol import Engine
-from tests.cells import mostly_slow
 from tests.streams.pond import YAML, open_pond, put, rows, write_pond
 
 PROGRAM_OF_CALLS = """\
@@ -35,45 +36,71 @@ STREAMS_OF_STREAMS = """\
 """
 
 
-@pytest.mark.parametrize("lateness", mostly_slow(["0s", "30m"], "0s"))
-def test_what_waits_before_it_gives_rows_holds_the_watermark_back(
-    lateness: str, tmp_path: Path, spark_engine: Engine
-) -> None:
-    calls = """\
+STEPS = [
+    ((("a", "10:05", 1), ("b", "10:20", 2)), ("a", "01T10:10")),
+    ((("a", "11:05", 3),), ("c", "01T11:20")),
+    ((("b", "11:40", 9),), ("b", "01T12:30")),
+    ((("a", "14:50", 7),), ("a", "01T15:00")),
+    ((("c", "23:59", 1),), ("c", "03T10:00")),
+]
+"""Of each step: readings (device, time, temperature) of one day, and a call (device, day and time)."""
+
+
+class Calls:
+    """A pipeline of readings and calls."""
+
+    def __init__(self, root: Path, engine: Engine, streams: str) -> None:
+        self.root, self.engine = root, engine
+        calls = """\
     - name: calls_made
       table: calls
       transport: {name: file_input, config: {path: calls}}
       format: {name: json}
 """
-    yaml = YAML.partition("    - name: hourly")[0].partition("    - name: told")
-    streams = "  streams:" + yaml[2].partition("  streams:")[2] + STREAMS_OF_STREAMS.replace("{lateness}", lateness)
-    write_pond(tmp_path, yaml[0] + calls + streams, PROGRAM_OF_CALLS)
-    (tmp_path / "calls").mkdir()
-    open_pond(tmp_path, spark_engine).apply()
+        yaml = YAML.partition("    - name: hourly")[0].partition("    - name: told")
+        write_pond(root, yaml[0] + calls + "  streams:" + yaml[2].partition("  streams:")[2] + streams, PROGRAM_OF_CALLS)
+        (root / "calls").mkdir()
+        open_pond(root, engine).apply()
 
-    def call(number: int, device: str, at: str) -> None:
-        row = {"device": device, "called": f"2026-01-{at}:00Z", "agent": "x"}
-        (tmp_path / f"calls/{number:03}.json").write_text(json.dumps(row) + "\n")
+    def take(self, steps: Sequence[tuple[tuple[Any, ...], tuple[str, str]]]) -> None:
+        """A run for each step, and one with a reading of two days later."""
+        for number, (readings, (device, at)) in enumerate(steps):
+            put(self.root, number, *readings)
+            row = {"device": device, "called": f"2026-01-{at}:00Z", "agent": "x"}
+            (self.root / f"calls/{number:03}.json").write_text(json.dumps(row) + "\n")
+            open_pond(self.root, self.engine).run_once()
+        last = {"device": "c", "at": "2026-01-03T10:00:00Z", "temperature": 1}
+        (self.root / "source/100.json").write_text(json.dumps(last) + "\n")
+        open_pond(self.root, self.engine).run_once()
 
-    for number, (readings, calling) in enumerate(
-        [
-            ((("a", "10:05", 1), ("b", "10:20", 2)), ("a", "01T10:10")),
-            ((("a", "11:05", 3),), ("c", "01T11:20")),
-            ((("b", "11:40", 9),), ("b", "01T12:30")),
-            ((("a", "14:50", 7),), ("a", "01T15:00")),
-            ((("c", "23:59", 1),), ("c", "03T10:00")),
-        ]
-    ):
-        put(tmp_path, number, *readings)
-        call(number, *calling)
-        open_pond(tmp_path, spark_engine).run_once()
-    row = {"device": "c", "at": "2026-01-03T10:00:00Z", "temperature": 1}
-    (tmp_path / "source/100.json").write_text(json.dumps(row) + "\n")
-    open_pond(tmp_path, spark_engine).run_once()
+    def hours(self) -> list[tuple[Any, ...]]:
+        """Device, day and hour, rows, and how many of these have a call."""
+        return [(one[0], one[1].strftime("%d %H"), one[3], one[4]) for one in rows(self.root, "by_hour")]
 
-    # Rows that found nobody come an hour after the watermark has passed them, and are counted in their hours all the same.
-    hours = [(one[0], one[1].strftime("%d %H"), one[3], one[4]) for one in rows(tmp_path, "by_hour")]
-    assert hours == [
+    def streams(self) -> dict[str, Any]:
+        """What is told of each stream."""
+        return {one.name: one.stream for one in open_pond(self.root, self.engine).status().relations if one.stream}
+
+
+# Rows that found nobody come an hour after the watermark has passed them, and are counted in their hours all the same.
+
+
+def test_rows_that_wait_for_others_are_late_for_nobody(tmp_path: Path, spark_engine: Engine) -> None:
+    streams = STREAMS_OF_STREAMS.replace("{lateness}", "0s").partition("    - name: by_day")[0]
+    calls = Calls(tmp_path, spark_engine, streams)
+    calls.take([*STEPS[:2], ((), ("c", "03T10:00"))])
+    assert calls.hours() == [("a", "01 10", 1, 1), ("a", "01 11", 1, 1), ("b", "01 10", 1, 0), ("c", "01 11", 1, 1)]
+    assert all(one.late == 0 for one in calls.streams().values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lateness", ["0s", "30m"])
+def test_what_waits_before_it_gives_rows_holds_the_watermark_back(
+    lateness: str, tmp_path: Path, spark_engine: Engine
+) -> None:
+    calls = Calls(tmp_path, spark_engine, STREAMS_OF_STREAMS.replace("{lateness}", lateness))
+    calls.take(STEPS)
+    assert calls.hours() == [
         ("a", "01 10", 1, 1),
         ("a", "01 11", 1, 1),
         ("a", "01 15", 1, 1),
@@ -83,10 +110,9 @@ def test_what_waits_before_it_gives_rows_holds_the_watermark_back(
         ("c", "01 23", 1, 0),
     ]
     assert [(one[0], one[3]) for one in rows(tmp_path, "by_day")] == [("a", 3), ("b", 2), ("c", 2)]
-    relations = {one.name: one.stream for one in open_pond(tmp_path, spark_engine).status().relations}
-    assert all(one is None or one.late == 0 for one in relations.values())
-    assert relations["answered"] is not None
-    assert relations["answered"].furthest_behind == "timed"
+    streams = calls.streams()
+    assert all(one.late == 0 for one in streams.values())
+    assert streams["answered"].furthest_behind == "timed"
 
 
 HOURS_AND_DAYS = """\
