@@ -44,7 +44,7 @@ quick: check ## Checks and the pure tests, without Java: about a minute
 # Tests start some hundred processes. None of them compiles our modules again, also where Python may not write down what it
 # compiled (PYTHONDONTWRITEBYTECODE). Modules of tests are compiled with what pytest adds to their assertions.
 compiled: $(STAMPS)/project
-	@$(BIN)/python -m compileall -q -x /udf/ reconciler tests
+	@$(BIN)/python -m compileall -q -x '/(bad|udf)/' reconciler tests
 	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --collect-only --quiet >/dev/null 2>&1 || true
 
 # What one processor does for the set-up of Spark, another does for checks.
