@@ -5,6 +5,7 @@ Rules:
   still the newest (Delta's own optimistic commit, no retries). Of two writers one wins, the other gets RegistryConflict.
   What the system refuses (a full disk, say) is no conflict: `delta.writing` tells them apart.
 - Each write carries an id of its own, so that a commit whose answer was lost is recognised as ours and not as a conflict.
+- On a disk the commit is mostly made here (`registry_commits`), else by deltalake.
 - Reading costs the same however many writes there were: Delta checkpoints every 10 commits, and every 50 the files
   go that are older than an hour, and log entries that are older than ten minutes.
 - What this process saw last of a document on a disk serves it again (`seen_tables`): an apply asks for the head some twenty
@@ -24,14 +25,21 @@ from reconciler.delta.seen_tables import SeenTables
 from reconciler.delta.writing import writing
 
 if TYPE_CHECKING:
-    from arro3.core import Table
     from deltalake import DeltaTable
 
-_CONFIGURATION = {"delta.checkpointInterval": "10", **FORGETS_FILES}
+    from reconciler.delta.arrow_rows import StoredFile
+
+_CHECKPOINT_EVERY = 10
+_CONFIGURATION = {"delta.checkpointInterval": str(_CHECKPOINT_EVERY), **FORGETS_FILES}
 _CLEAN_EVERY = 50
 _KEEP_HOURS = 1
 _TEXT = "document"
-"""The question to a table that was seen for which it has the document's text."""
+"""A column, and the question to a table that was seen for which it has the document's text."""
+_WRITE_ID = "write_id"
+_SAID = "reconcile.write"
+"""Under this name a commit says the id of its write."""
+_FILE = "file"
+"""The question for which it has the file that holds the document, if a commit made here may replace it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,7 @@ class DocumentTable:
                     continue
                 message = f"the document at {self.location} can't be read: {first_line(error)}"
                 raise RegistryError("G602", message, store_hint(self.location, error)) from error
-            self.seen.keep(self.location, table, {_TEXT: text})
+            self.seen.keep(self.location, table.version(), table, {_TEXT: text})
             return Document(table.version(), value)
         raise AssertionError("unreachable")
 
@@ -79,45 +87,65 @@ class DocumentTable:
         Raises RegistryConflict (G604) when somebody else wrote first, RegistryError (G603) when the system refuses; then
         nothing of ours was written.
         """
-        from deltalake import CommitProperties, write_deltalake
+        from reconciler.delta.registry_commits import asks_nothing, only_file
 
         text = canonical_json(value)
-        row = _row(text, write_id)
-        properties = CommitProperties(max_commit_retries=0, custom_metadata={"reconcile.write": write_id})
-        table = self.seen.take(self.location, expected) if expected is not None else None
-        if table is None:
-            table = self._opened_at(expected)
-        if expected is None and table is not None:
-            raise RegistryConflict("G604", f"another process created {self.location} meanwhile")
-        if expected is not None and table is None:
-            raise RegistryError("G601", f"the document at {self.location} no longer exists")
+        seen = self.seen.take(self.location, expected) if expected is not None else None
+        file = None if seen is None else seen.answers.get(_FILE)
+        table = None if seen is None else seen.table
+        if file is None:
+            table = self._opened_at(expected) if table is None else table
+            if expected is None and table is not None:
+                raise RegistryConflict("G604", f"another process created {self.location} meanwhile")
+            if expected is not None and table is None:
+                raise RegistryError("G601", f"the document at {self.location} no longer exists")
+            file = only_file(table) if table is not None and asks_nothing(self.location, table) else None
         try:
             with writing(self.location, expected, conflict="G604", refused="G603", data=len(text)):
-                if table is None:
-                    write_deltalake(
-                        self.location,
-                        row,
-                        mode="error",
-                        configuration=dict(_CONFIGURATION),
-                        commit_properties=properties,
-                    )
-                    return Document(0, value)
-                write_deltalake(table, row, mode="overwrite", commit_properties=properties)
+                if file is None or expected is None:
+                    _write(self.location if table is None else table, text, write_id)
+                else:
+                    file, table = self._put(expected, file, text, write_id), None
         except RegistryError:
             current = self._current_if_ours(write_id)
             if current is not None:
                 return current
             raise
-        assert expected is not None
+        if expected is None:
+            return Document(0, value)
         written = Document(expected + 1, value)
         if written.version % _CLEAN_EVERY == 0:
-            if table.version() == written.version:
-                # It may make a commit, which then is the document's newest version: still as it was just written.
-                forget_files(table)
-                written = Document(table.version(), value)
-            clean_up(table, self.location, self.keep_hours)
-        elif table.version() == written.version:
-            self.seen.keep(self.location, table, {_TEXT: text})
+            return self._clean(written, table)
+        if table is None or table.version() == written.version:
+            self.seen.keep(self.location, written.version, table, {_TEXT: text, _FILE: file})
+        return written
+
+    def _put(self, expected: int, former: "StoredFile", text: str, write_id: str) -> "StoredFile":
+        """The commit made here; the file that holds the document then."""
+        from reconciler.delta.log_entries import make_checkpoint
+        from reconciler.delta.registry_commits import put_row
+
+        row = {_TEXT: text, _WRITE_ID: write_id}
+        file = put_row(self.location, expected, former, row, {_SAID: write_id})
+        if file is None:
+            raise RegistryConflict("G604", f"another process wrote {self.location} meanwhile")
+        if (expected + 1) % _CHECKPOINT_EVERY == 0:
+            make_checkpoint(self.location, expected + 1)
+        return file
+
+    def _clean(self, written: Document, table: "DeltaTable | None") -> Document:
+        """Remove what nobody needs any more; the document as it is then. `table`: as it was opened for the write, if it
+        was."""
+        if table is None:
+            with suppress(RegistryError):
+                table = open_table(self.location, written.version)
+        if table is None:
+            return written
+        if table.version() == written.version:
+            # It may make a commit, which then is the document's newest version: still as it was just written.
+            forget_files(table)
+            written = Document(table.version(), written.value)
+        clean_up(table, self.location, self.keep_hours)
         return written
 
     def _opened_at(self, expected: int | None) -> "DeltaTable | None":
@@ -146,16 +174,20 @@ class DocumentTable:
         return None
 
 
-def _row(document: str, write_id: str) -> "Table":
+def _write(place: "str | DeltaTable", text: str, write_id: str) -> None:
+    """The commit as deltalake makes it: at a location, that of a new table."""
     import arro3.core
+    from deltalake import CommitProperties, write_deltalake
 
-    text = arro3.core.DataType.utf8()
-    return arro3.core.Table.from_pydict(
-        {
-            "document": arro3.core.Array([document], type=text),
-            "write_id": arro3.core.Array([write_id], type=text),
-        }
+    kind = arro3.core.DataType.utf8()
+    row = arro3.core.Table.from_pydict(
+        {_TEXT: arro3.core.Array([text], type=kind), _WRITE_ID: arro3.core.Array([write_id], type=kind)}
     )
+    properties = CommitProperties(max_commit_retries=0, custom_metadata={_SAID: write_id})
+    if isinstance(place, str):
+        write_deltalake(place, row, mode="error", configuration=dict(_CONFIGURATION), commit_properties=properties)
+    else:
+        write_deltalake(place, row, mode="overwrite", commit_properties=properties)
 
 
 def _read_raw(table: "DeltaTable") -> tuple[str, str]:

@@ -25,14 +25,31 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 _SERIAL = "reconcile/serial"
+_CHECKPOINT_EVERY = 20
 _CONFIGURATION = {
-    "delta.checkpointInterval": "20",
+    "delta.checkpointInterval": str(_CHECKPOINT_EVERY),
     **FORGETS_FILES,
 }
 _CLEAN_EVERY = 100
 _KEEP_HOURS = 1
 _MOST_KEPT = 1000
 """Answers of more rows are read again."""
+_OWN = "own"
+"""The question to a table that was seen for which it has the transactions since it was opened, with their numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stands:
+    """A history as it stands: its version, the table opened at this version or one before, and the transactions since."""
+
+    table: "DeltaTable"
+    version: int
+    own: Mapping[str, int]
+
+    def last(self, transaction: str) -> int | None:
+        """The number to which a transaction has come."""
+        found = self.own.get(transaction)
+        return self.table.transaction_version(transaction) if found is None else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,34 +62,42 @@ class HistoryTable:
 
     def append(self, rows: Sequence[Mapping[str, str]], batch: str) -> None:
         """Append rows (every column, as text) unless the batch of that id is there. Raises RegistryError (G603)."""
-        table = self._append(rows, batch, 1, {})
-        if table is not None:
-            self.seen.keep(self.location, table, {})
+        appended = self._append(rows, batch, 1, {})
+        if appended is not None:
+            self._keep(appended)
 
     def append_serial(self, rows: Sequence[Mapping[str, str]], serial: int | None) -> None:
         """Append rows, unless the history has this serial or a later one. Raises RegistryError (G603)."""
-        table = self._append(rows, _SERIAL, serial, _CONFIGURATION)
-        if table is None:
+        appended = self._append(rows, _SERIAL, serial, _CONFIGURATION)
+        if appended is None:
             return
-        if table.version() % _CLEAN_EVERY == _CLEAN_EVERY - 1:
-            _clean(table, self.location)
+        if appended.version % _CLEAN_EVERY == _CLEAN_EVERY - 1:
+            _clean(appended.table, self.location)
         else:
-            self.seen.keep(self.location, table, {})
+            self._keep(appended)
+
+    def _keep(self, stands: "_Stands") -> None:
+        self.seen.keep(self.location, stands.version, stands.table, {_OWN: stands.own})
 
     def _append(
         self, rows: Sequence[Mapping[str, str]], transaction: str, number: int | None, configuration: Mapping[str, str]
-    ) -> "DeltaTable | None":
+    ) -> "_Stands | None":
         """Append rows unless the transaction has come to that number. Returns the table with them, or None where nothing was
         appended to one. `configuration` is of a table that does not exist yet."""
         from deltalake import CommitProperties, Transaction, write_deltalake
 
-        known = self.seen.newest(self.location)
-        table = None if known is None else self.seen.take(self.location, known.version)
-        if table is None:
-            table = open_table(self.location)
-        last = None if table is None else table.transaction_version(transaction)
+        from reconciler.delta.registry_commits import asks_nothing
+
+        stands = self._stands()
+        last = None if stands is None else stands.last(transaction)
         if number is not None and last is not None and last >= number:
             return None
+        if stands is not None and not self._lacking(stands.table) and asks_nothing(self.location, stands.table):
+            with writing(self.location, stands.version, conflict=None, refused="G603", data=_size(rows)):
+                appended = self._put(stands, rows, transaction, number)
+            # Where somebody else was first, the table is opened anew.
+            return appended or self._append(rows, transaction, number, configuration)
+        table = None if stands is None else stands.table
         transactions = None if number is None else [Transaction(transaction, number)]
         place, expected = (self.location, None) if table is None else (table, table.version())
         try:
@@ -90,7 +115,38 @@ class HistoryTable:
             if table is not None or open_table(self.location) is None:
                 raise
             return self._append(rows, transaction, number, configuration)
-        return table
+        return None if table is None else _Stands(table, table.version(), {})
+
+    def _stands(self) -> "_Stands | None":
+        """The history as it stands, taken away from other writers of this process; None: there is none."""
+        known = self.seen.newest(self.location)
+        seen = None if known is None else self.seen.take(self.location, known.version)
+        if seen is not None and seen.table is not None:
+            return _Stands(seen.table, seen.version, seen.answers.get(_OWN, {}))
+        table = open_table(self.location)
+        return None if table is None else _Stands(table, table.version(), {})
+
+    def _put(
+        self, stands: "_Stands", rows: Sequence[Mapping[str, str]], transaction: str, number: int | None
+    ) -> "_Stands | None":
+        """The commit made here; None where another one stands there."""
+        from reconciler.delta.log_entries import make_checkpoint
+        from reconciler.delta.registry_commits import put_rows
+        from reconciler.engine.stored import Transaction
+
+        mark = None if number is None else Transaction(transaction, number)
+        whole = [{column: row[column] for column in self.columns} for row in rows]
+        if not put_rows(self.location, stands.version, whole, mark):
+            return None
+        version, own = stands.version + 1, {} if number is None else {transaction: number}
+        appended = _Stands(stands.table, version, {**stands.own, **own})
+        if version % _CHECKPOINT_EVERY == 0:
+            make_checkpoint(self.location, version)
+            # Where it can't be opened, the rows are written all the same.
+            with suppress(RegistryError):
+                table = open_table(self.location, version)
+                appended = appended if table is None else _Stands(table, version, {})
+        return appended
 
     def _data(self, rows: Sequence[Mapping[str, str]]) -> "Table":
         import arro3.core
@@ -136,16 +192,20 @@ class HistoryTable:
         known = self.seen.newest(self.location)
         if known is not None and question in known.answers:
             return tuple(map(dict, known.answers[question]))
-        table = open_table(self.location) if known is None else known.table
+        table = None if known is None else known.table
+        if table is None:
+            table = open_table(self.location)
         if table is None:
             return ()
+        if known is not None and table.version() < known.version:
+            table.update_incremental()
         from deltalake import QueryBuilder
 
         chosen = ", ".join(f'"{column}"' for column in columns)
         sql = f"select {chosen} from {self._all(table)}{which}"
         rows = _records(QueryBuilder().register("h", table).execute(sql).read_all(), columns)
         if known is None:
-            self.seen.keep(self.location, table, {})
+            self.seen.keep(self.location, table.version(), table, {})
             known = self.seen.newest(self.location)
         if known is not None and len(rows) <= _MOST_KEPT:
             known.remember(question, rows)

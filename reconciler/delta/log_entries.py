@@ -57,17 +57,23 @@ def after_commit(location: str, version: int, settings: dict[str, str]) -> None:
     interval = settings.get(_INTERVAL, "")
     if not version or version % (int(interval) if interval.isdecimal() and int(interval) else _EVERY):
         return
+    keeps = settings.get(_CLEANS_UP, "true").lower() != "true"
+    if _INTERVAL not in settings and version < last_checkpoint_pays_until(location):
+        return
+    make_checkpoint(location, version, short=keeps, cleans_up=not keeps)
+
+
+def make_checkpoint(location: str, version: int, *, short: bool = True, cleans_up: bool = False) -> None:
+    """The checkpoint of the newest version, which was just committed: by a short log, where that is possible, and entries go
+    that are older than the table keeps, if that is asked for. Where it fails, a later one tries again."""
     # Where a panic of deltalake is an error, too.
     with suppress(ReconcileError), writing(location, version, conflict=None):
-        keeps = settings.get(_CLEANS_UP, "true").lower() != "true"
-        if _INTERVAL not in settings and version < last_checkpoint_pays_until(location):
-            return
-        if keeps and put_checkpoint(location, version):
+        if short and put_checkpoint(location, version):
             return
         table = open_table(location, version)
         if table is not None:
             table.create_checkpoint()
-            if not keeps:
+            if cleans_up:
                 table.cleanup_metadata()
 
 

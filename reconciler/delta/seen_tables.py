@@ -4,8 +4,8 @@ as the log shows that it is still the newest version of the same table.
 Two looks at the log's folder take a hundredth of the time that it takes to open a table and to query it, and a command asks
 for the same head and the same rows many times.
 
-An opened table serves one writer at a time: who is to write takes it away, and puts it back as written. Threads of a process
-share what it saw.
+An opened table serves one writer at a time: who is to write takes it away, and puts it back as written. Who writes without
+an opened table puts back what it knows of what it wrote. Threads of a process share what it saw.
 """
 
 import os
@@ -29,11 +29,11 @@ _MOST_ANSWERS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class SeenTable:
-    """A table as it was seen last: opened, with what was read of it by question, which file its commit was, and when that
-    was so."""
+    """A table as it was seen last: opened, at this version or one before (None: it was not), with what was read of it by
+    question, which file its commit was, and when that was so."""
 
     version: int
-    table: "DeltaTable"
+    table: "DeltaTable | None"
     answers: dict[Hashable, Any]
     commit: tuple[int, ...]
     at: float
@@ -52,9 +52,8 @@ class SeenTables:
         self._seen: dict[str, SeenTable] = {}
         self._one_at_a_time = threading.Lock()
 
-    def keep(self, location: str, table: "DeltaTable", answers: Mapping[Hashable, object]) -> None:
+    def keep(self, location: str, version: int, table: "DeltaTable | None", answers: Mapping[Hashable, object]) -> None:
         """What was just read, or written, as the newest version."""
-        version = int(table.version())
         commit = _commit_file(location, version) if is_local(location) else None
         if commit is None:
             return
@@ -72,13 +71,13 @@ class SeenTables:
             return None
         return seen
 
-    def take(self, location: str, version: int) -> "DeltaTable | None":
-        """The table, opened at this version."""
+    def take(self, location: str, version: int) -> SeenTable | None:
+        """The table at this version."""
         with self._one_at_a_time:
             seen = self._seen.pop(location, None)
         if seen is None or seen.version != version or not self._still_stands(location, seen):
             return None
-        return seen.table
+        return seen
 
     def _still_stands(self, location: str, seen: SeenTable) -> bool:
         return 0 <= self._clock() - seen.at < _SEEN_SECONDS and _commit_file(location, seen.version) == seen.commit
