@@ -192,13 +192,11 @@ class HistoryTable:
         known = self.seen.newest(self.location)
         if known is not None and question in known.answers:
             return tuple(map(dict, known.answers[question]))
-        table = None if known is None else known.table
-        if table is None:
-            table = open_table(self.location)
+        if known is not None and (known.table is None or known.table.version() < known.version):
+            known = None
+        table = open_table(self.location) if known is None else known.table
         if table is None:
             return ()
-        if known is not None and table.version() < known.version:
-            table.update_incremental()
         from deltalake import QueryBuilder
 
         chosen = ", ".join(f'"{column}"' for column in columns)

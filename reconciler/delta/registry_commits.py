@@ -1,5 +1,6 @@
 """Commits to the small tables of a registry on a disk, made here: a file of rows of text, and an entry of the log. deltalake
-would open, plan and compare for it what is known here, at five times the price.
+would plan and compare for it what is known here. Measured with their checkpoints (CPU): a document 3.2 ms in place of 5.9,
+rows of a history 3.3 in place of 12.
 
 Only for tables that ask nothing of their writers (`asks_nothing`); others are deltalake's to write. Who makes a commit knows
 on which version, and opens no table for it.
