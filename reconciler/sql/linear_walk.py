@@ -62,6 +62,12 @@ class LinearWalk(Analyser):
     def __init__(self, relations: Mapping[str, Mapping[str, str | None]], text: str, around: QuerySurroundings) -> None:
         super().__init__(relations, text, around)
         self.seen: dict[int, tuple[Scope, Named]] = {}
+        self.conditions: dict[int, Value] = {}
+
+    def condition(self, node: exp.Expr, scope: Scope, named: Named, word: str) -> Value:
+        """Remembered: what a SEMI JOIN brings is in sight of its ON only."""
+        self.conditions[id(node)] = found = super().condition(node, scope, named, word)
+        return found
 
     def leave(self, node: exp.Select, scope: Scope, named: Named) -> None:
         self.seen[id(node)] = (scope, named)
@@ -175,11 +181,12 @@ class LinearWalk(Analyser):
         again; the relations of their subqueries, but for those that are `keyed`."""
         follows = {id(one.table) for one in keyed}
         where = node.args.get("where")
-        deciding = [join.args["on"] for join in node.args.get("joins") or () if join.args.get("on") is not None]
-        deciding += [where.this] if where is not None else []
+        joined = [join.args["on"] for join in node.args.get("joins") or () if join.args.get("on") is not None]
+        rest = [*([where.this] if where is not None else []), *others]
+        values = [*(self.conditions[id(one)] for one in joined), *(self.value_over_rows(one, scope, named) for one in rest)]
         fixed: set[str] = set()
-        for one in (*deciding, *others):
-            if not self.value_over_rows(one, scope, named).repeatable:
+        for one, value in zip((*joined, *rest), values, strict=True):
+            if not value.repeatable:
                 return NotKept(
                     f"{self._calls(one)} may give another value each time", "put it into a view that reads this one"
                 )

@@ -304,13 +304,14 @@ class Walker(Resolver):
             self._judge(node, f"{word} needs a BOOLEAN, found {with_article(kind)}")
         return found
 
-    def condition(self, node: exp.Expr, scope: Scope, named: Named, word: str) -> None:
+    def condition(self, node: exp.Expr, scope: Scope, named: Named, word: str) -> Value:
         """A value that must be BOOLEAN, and decides rows: of WHERE, HAVING, ON."""
         found = self.value(node, scope, named)
         scope.rows.add(found)
         kind = kind_of(found.type)
         if kind is not None and kind != "BOOLEAN":
             self.problem("S229", f"{word} needs a BOOLEAN, found {with_article(kind)}", self.place(node))
+        return found
 
     def _known_function(self, node: exp.Expr) -> None:
         name = written_name(node, self.text)

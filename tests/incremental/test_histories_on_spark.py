@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 
 from reconciler.engine.protocol import Engine
 from reconciler.incremental.kept_aggregate import KEPT, columns_of, finishing_query, state_query
+from reconciler.incremental.model import KeptAggregate
 from tests.cells import mostly_slow
 from tests.engine.engines import session_of
 from tests.incremental.following import follow, follow_added
@@ -72,6 +73,34 @@ def require_equal(engine: OnSpark, seed: int, steps: int) -> None:
 def test_what_is_kept_gives_what_the_query_gives(engine: OnSpark) -> None:
     for seed in range(QUICK):
         require_equal(engine, seed, 2)
+
+
+HALF_JOINS = [
+    "SELECT t.g, COUNT(*) AS n, SUM(t.v) AS s FROM t LEFT SEMI JOIN u ON t.k = u.k GROUP BY t.g",
+    "SELECT a.g, AVG(a.v) AS m FROM t AS a LEFT ANTI JOIN u AS b ON a.k = b.k AND b.f > 0 WHERE a.v < 3 GROUP BY a.g",
+    "SELECT a.g, COUNT(*) AS n FROM t a LEFT SEMI JOIN u ON a.k = u.k AND u.f < 9 JOIN t b ON b.v = a.v GROUP BY a.g",
+    "SELECT COUNT(DISTINCT v) AS n FROM t LEFT ANTI JOIN u ON t.k = u.k",
+]
+"""SQLite, which follows the other histories, has none of these joins."""
+
+
+def require_equal_behind_half_joins(engine: OnSpark, query: str, seed: int, steps: int) -> None:
+    follow(engine, query, list(history_by(Random(f"half joins {seed}"), steps)), COLUMNS)
+
+
+@pytest.mark.parametrize("query", mostly_slow(HALF_JOINS, *HALF_JOINS[1:3]))
+def test_what_is_behind_a_semi_join_follows_both_sides(query: str, engine: OnSpark) -> None:
+    kept = kept_of(query)
+    assert isinstance(kept, KeptAggregate)
+    assert not kept.fixed
+    require_equal_behind_half_joins(engine, query, 0, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("query", HALF_JOINS)
+def test_many_histories_of_what_is_behind_a_semi_join(query: str, engine: OnSpark) -> None:
+    for seed in range(1, 30):
+        require_equal_behind_half_joins(engine, query, seed, 3)
 
 
 def require_equal_added(engine: OnSpark, seed: int) -> None:
