@@ -67,18 +67,33 @@ def maintenance(program: Program, view: View, stored: Mapping[str, Columns]) -> 
     return found
 
 
-def question(program: Program, view: View) -> str:
-    """All that decides how a view is maintained, but for what only Spark knows: to equal questions the answers are equal."""
-    within = [view, *views_in_place(program, view)]
-    reads = sorted({fold(read.relation) for one in within for read in one.reads})
-    columns = [
-        (key, program.relations[key].is_stored, *_columns(program, key, {}).items())
-        for key in reads
-        if key in program.relations
-    ]
-    said = decisive_settings(program.settings)
-    settings = (are_read_plainly(program.settings), sorted((name, said[name]) for name in said.keys() - _SAY_NOTHING))
-    return repr([[(one.query, one.declaration.column_names, one.calls) for one in within], reads, columns, settings])
+class Questions:
+    """All that decides how views of a program are maintained, but for what only Spark knows: to equal questions the answers
+    are equal."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        said = decisive_settings(program.settings)
+        self._settings = (
+            are_read_plainly(program.settings),
+            sorted((name, said[name]) for name in said.keys() - _SAY_NOTHING),
+        )
+        self._relations: dict[str, object] = {}
+
+    def of(self, view: View) -> object:
+        """The question of one view."""
+        within = [view, *views_in_place(self._program, view)]
+        reads = sorted({fold(read.relation) for one in within for read in one.reads})
+        relations = [(key, self._relation(key)) for key in reads]
+        return [(one.query, one.declaration.column_names, one.calls) for one in within], relations, self._settings
+
+    def _relation(self, key: str) -> object:
+        """Whether a relation is stored, and its columns in their order. None: the program has none of that key."""
+        if key not in self._relations:
+            relation = self._program.relations.get(key)
+            columns = None if relation is None else tuple(_columns(self._program, key, {}).items())
+            self._relations[key] = None if relation is None else (relation.is_stored, columns)
+        return self._relations[key]
 
 
 def stored_reads(program: Program, view: View) -> tuple[str, ...]:

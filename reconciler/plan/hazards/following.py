@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from reconciler.base.names import fold
 from reconciler.diff.model import Action, Diff
-from reconciler.incremental.derive import maintenance, question
+from reconciler.incremental.derive import Questions, maintenance
 from reconciler.incremental.model import Recompute
 from reconciler.plan.model import Hazard
 from reconciler.project.program.model import Program, View
@@ -17,13 +17,14 @@ from reconciler.project.program.model import Program, View
 
 def methods_lost(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
     """See the module."""
+    asked_before, asked_after = Questions(applied), Questions(desired)
     for change in diff.relations:
         if change.action is not Action.MODIFIED:
             continue
         before, after = applied.views.get(fold(change.renamed_from or change.name)), desired.views.get(fold(change.name))
         if before is None or after is None or not _may_follow(before) or not _may_follow(after):
             continue
-        if question(applied, before) == question(desired, after):
+        if asked_before.of(before) == asked_after.of(after):
             continue
         found = maintenance(desired, after, {})
         if isinstance(found, Recompute) and not isinstance(maintenance(applied, before, {}), Recompute):
