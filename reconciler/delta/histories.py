@@ -82,12 +82,14 @@ class HistoryTable:
     def _append(
         self, rows: Sequence[Mapping[str, str]], transaction: str, number: int | None, configuration: Mapping[str, str]
     ) -> "_Stands | None":
-        """Append rows unless the transaction has come to that number. Returns the table with them, or None where nothing was
-        appended to one. `configuration` is of a table that does not exist yet."""
+        """Append rows unless there are none, or the transaction has come to that number. Returns the table with them, or
+        None where nothing was appended to one. `configuration` is of a table that does not exist yet."""
         from deltalake import CommitProperties, Transaction, write_deltalake
 
         from reconciler.delta.registry_commits import asks_nothing
 
+        if not rows:
+            return None
         stands = self._stands()
         last = None if stands is None else stands.last(transaction)
         if number is not None and last is not None and last >= number:

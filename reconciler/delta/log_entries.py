@@ -4,6 +4,7 @@ For commits that deltalake has no call for: to take some files out of a table an
 
 - On a disk the entry is written whole beside its place, under a name that Delta passes over, and linked, as Spark's commits
   are (`LocalConditionalLogStore`). On S3 it is put on the condition that nothing is there.
+- On a disk a place may be free that was taken once: then the entry is taken away again (`_is_behind`).
 - The answer to a request that was done may be lost, and its repeat refused. An entry is told from others by its own mark
   (`txnId`), which no other has.
 - Every so many commits a checkpoint follows, as the table asks for (every tenth, as Spark makes them, where it does not),
@@ -39,7 +40,8 @@ def put_entry(location: str, version: int, information: JsonObject, actions: Ite
     text = "".join(f"{json.dumps(one, separators=(',', ':'), ensure_ascii=False)}\n" for one in told).encode()
     name = f"_delta_log/{version:020d}.json"
     if is_local(location):
-        return _linked(os.path.join(local_path(location), name), text)
+        target = os.path.join(local_path(location), name)
+        return _linked(target, text) and not _is_behind(target, version)
     try:
         if put_new_object(location, name, text):
             return True
@@ -97,6 +99,19 @@ def _linked(target: str, text: bytes) -> bool:
     finally:
         with suppress(OSError):
             os.unlink(source)
+    return True
+
+
+def _is_behind(target: str, version: int) -> bool:
+    """Whether an entry that was just linked stands where another one stood once: then it goes again. Old entries are
+    removed, and a writer may have slept between its look at the log and this (a machine that was suspended), while others
+    went on. The entry before its own is gone then, and there are later versions."""
+    folder = os.path.dirname(target)
+    if version == 0 or os.path.exists(os.path.join(folder, f"{version - 1:020d}.json")):
+        return False
+    if not any(name[:20].isdecimal() and int(name[:20]) > version for name in os.listdir(folder)):
+        return False
+    os.unlink(target)
     return True
 
 

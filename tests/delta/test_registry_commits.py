@@ -1,6 +1,8 @@
 """Commits to documents and histories that are made here are to every reader what those of deltalake are."""
 
 import json
+import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 from reconciler.base.errors import RegistryConflict
 from reconciler.delta.documents import Document, DocumentTable
 from reconciler.delta.histories import HistoryTable
+from reconciler.delta.registry_commits import only_file, put_row, put_rows
 
 COLUMNS = ("step", "kind")
 
@@ -146,3 +149,49 @@ def test_a_column_that_comes_later_is_deltalakes_to_add(tmp_path: Path) -> None:
     # Who does not know the column goes on without it.
     HistoryTable(location, ("step",)).append_serial([{"step": "4"}], 4)
     assert {one["step"]: one["kind"] for one in history.read()} == {"1": "", "2": "run", "3": "run", "4": ""}
+
+
+def aged(location: str) -> None:
+    """Entries and files as if they had been written twenty minutes ago."""
+    then = time.time() - 1200
+    for file in [*Path(location).glob("*.parquet"), *(Path(location) / "_delta_log").iterdir()]:
+        os.utime(file, (then, then))
+
+
+def test_who_sleeps_before_the_entry_is_put_overtakes_nobody(tmp_path: Path) -> None:
+    """The entry that should stand at its place is gone with the old ones."""
+    location = str(tmp_path / "document")
+    written(location, 20)
+    table = DeltaTable(location)
+    former = only_file(table)
+    assert former is not None
+    others = DocumentTable(location)
+    for number in range(20, 80):
+        if number == 50:
+            aged(location)
+        others.replace(number - 1, {"n": number}, f"w{number}")
+    assert not (tmp_path / f"document/_delta_log/{20:020}.json").exists()
+    assert put_row(location, 19, former, {"document": "{}", "write_id": "late"}, {}) is None
+    assert not (tmp_path / f"document/_delta_log/{20:020}.json").exists()
+    assert DocumentTable(location).read() == others.read() == Document(79, {"n": 79})
+
+
+def test_a_history_loses_no_row_of_one_who_slept(tmp_path: Path) -> None:
+    location = str(tmp_path / "steps")
+    history = HistoryTable(location, COLUMNS)
+    for number in range(1, 230):
+        if number == 198:
+            aged(location)
+        history.append_serial([row(number)], number)
+    entries = sorted(int(one.name[:20]) for one in (tmp_path / "steps/_delta_log").glob("*.json"))
+    assert entries[0] > 30
+    assert not put_rows(location, 20, [row(-1)], None)
+    assert entries == sorted(int(one.name[:20]) for one in (tmp_path / "steps/_delta_log").glob("*.json"))
+    assert len(steps(HistoryTable(location, COLUMNS))) == 229
+
+
+def test_no_rows_are_no_commit(tmp_path: Path) -> None:
+    history = HistoryTable(str(tmp_path / "steps"), COLUMNS)
+    history.append([row(1)], "one")
+    history.append([], "none")
+    assert DeltaTable(history.location).version() == 0
