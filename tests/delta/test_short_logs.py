@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from reconciler.delta.arrow_rows import plain_table, rows_of
 from reconciler.delta.log_entries import after_commit, put_entry
 from reconciler.delta.opening import open_table
 from reconciler.delta.publishing import publish
-from reconciler.delta.short_logs import open_log, put_checkpoint
+from reconciler.delta.short_logs import open_log, put_checkpoint, remove_left_folders
 from reconciler.engine.stored import Transaction as OurTransaction
 
 
@@ -257,3 +258,24 @@ def _entry(place: Path, version: int) -> dict[str, list[dict[str, object]]]:
         for kind, value in json.loads(line).items():
             found.setdefault(kind, []).append(value)
     return found
+
+
+def test_folders_of_processes_that_are_no_more_go(tmp_path: Path) -> None:
+    dead = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True
+    )
+    here = os.stat("/proc/self/ns/pid").st_ino
+    names = {
+        f"reconcile-log-{here}-{dead.stdout.strip()}-left": False,
+        f"reconcile-log-{here}-{dead.stdout.strip()}-new": True,
+        f"reconcile-log-{here}-{os.getpid()}-mine": True,
+        f"reconcile-log-{here + 1}-{dead.stdout.strip()}-of-others": True,
+        "reconcile-log-abc": True,
+        "another": True,
+    }
+    for name in names:
+        (tmp_path / name / "_delta_log").mkdir(parents=True)
+        if not name.endswith("new"):
+            os.utime(tmp_path / name, (0, 0))
+    remove_left_folders(str(tmp_path), time.time())
+    assert {name: (tmp_path / name).exists() for name in names} == names
