@@ -6,6 +6,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from reconciler.base.errors import ReconcileError
 from reconciler.base.version import __version__
@@ -35,10 +36,16 @@ def new_application(service: Service, callers: Callers, *, is_local: bool = True
     application.add_exception_handler(ReconcileError, telling.failed)
     application.add_exception_handler(RequestValidationError, _invalid)
     application.add_exception_handler(HTTPException, _unknown)
+    application.add_exception_handler(ClientDisconnect, _gone)
     application.add_exception_handler(Exception, _unexpected)
     login = partial(console.login_page, service)
     application.add_middleware(Door, callers=callers, login=login, refused=telling.told, is_local=is_local)
     return application
+
+
+def _gone(request: Request, error: Exception) -> Response:
+    """Whoever asked went away before all of it was said: nobody hears this, and there is nothing to tell of it."""
+    return Response(status_code=400)
 
 
 def _of_console(request: Request) -> bool:

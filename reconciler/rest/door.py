@@ -7,12 +7,14 @@
 - Who is let in may do what his role says (`access`). A request has at most so many bytes.
 """
 
+import asyncio
 from collections.abc import Callable
 from typing import Final
 from urllib.parse import SplitResult, parse_qs, quote, urlsplit
 
 from fastapi import Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reconciler.rest.access import Caller, Callers, Role, asking, needed, role_of_asking
@@ -24,6 +26,7 @@ _COOKIE: Final = "reconcile_token"
 _NOBODY: Final = Caller("", Role.VIEWER)
 _LOGIN: Final = "/login"
 _MOST_BYTES_OF_LOGIN: Final = 8 * 1024
+_SECONDS_OF_LOGIN: Final = 10.0
 """Whoever sends it is not known yet."""
 _PLACE: Final = 2_000
 
@@ -108,7 +111,15 @@ class Door:
         """Ask for a token, or take it and lead to the page that was wanted."""
         if request.method != "POST":
             return self._login(_own_place(request.query_params.get("to", "/")), "")
-        form = {key: found[0] for key, found in parse_qs((await request.body()).decode("utf-8", "replace")).items()}
+        try:
+            body = await asyncio.wait_for(request.body(), _SECONDS_OF_LOGIN)
+        except TimeoutError:
+            # Nobody without a token keeps a connection for longer.
+            told = Told(408, "RequestTimeout", f"the token did not come within {_SECONDS_OF_LOGIN:g} seconds")
+            return JSONResponse(told.to_json(), told.status, {"Connection": "close"})
+        except ClientDisconnect:
+            return Response(status_code=400)
+        form = {key: found[0] for key, found in parse_qs(body.decode("utf-8", "replace")).items()}
         token, place = form.get("token", "").strip(), _own_place(form.get("to", "/"))
         if self._callers.known(token) is None:
             return self._login(place, "nobody has this token")

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -170,6 +171,36 @@ def test_a_browser_is_asked_for_its_token_once(guarded: Serving) -> None:
         assert "viewer is viewer, and this needs operator" in refused.text
     assert requests.get(f"{service.address}/v0/pipelines", timeout=60).status_code == 401
     assert requests.get(f"{service.address}/openapi.json", timeout=60).status_code == 401
+
+
+BEGUN = b"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: 100\r\n\r\n{"
+
+
+def begun(guarded: Serving, path: bytes, token: bytes) -> socket.socket:
+    """A connection on which a request was begun whose body does not come."""
+    host, _, port = guarded.address.removeprefix("http://").partition(":")
+    connection = socket.create_connection((host, int(port)))
+    connection.sendall(BEGUN % (path, token))
+    return connection
+
+
+def test_of_who_goes_away_in_the_middle_nothing_is_told(guarded: Serving) -> None:
+    token = Role.ADMIN.name.encode()
+    for path in (b"/login", b"/v0/pipelines/none/ingress/t?format=json", b"/console/none"):
+        begun(guarded, path, token).close()
+    # The service answers others all the while, and has heard of these by then.
+    for _ in range(3):
+        requests.get(f"{guarded.address}/v0/config", timeout=30)
+    assert "Traceback" not in (guarded.root / "errors.log").read_text()
+
+
+@pytest.mark.slow
+def test_nobody_without_a_token_keeps_a_connection(guarded: Serving) -> None:
+    with begun(guarded, b"/login", b"none") as connection:
+        connection.settimeout(60)
+        assert connection.recv(1000).startswith(b"HTTP/1.1 408 ")
+        while connection.recv(1000):
+            pass
 
 
 @pytest.mark.parametrize(
