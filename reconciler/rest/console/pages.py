@@ -162,7 +162,7 @@ class _Renderer:
             "environment": self._service.target.environment.name,
             "by": self._service.by(),
             "is_known": bool(asking.get()),
-            "version": __version__,
+            "release": __version__,
             "tabs": _TABS,
             "said": "",
             **values,
