@@ -15,6 +15,7 @@ import requests
 from feldera import Pipeline
 from feldera.enums import BootstrapPolicy, PipelineStatus
 
+from reconciler.base.version import __version__
 from reconciler.environment.target import open_target
 from reconciler.rest.console.graph import draw
 from reconciler.rest.console.views import side_by_side
@@ -199,6 +200,7 @@ def test_a_version_is_rolled_back(service: Serving) -> None:
     pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=60)
     assert "rollback to version 0 of counted" in page(service, "/console/pipelines/console-rolled/versions?of=counted")
     shown = page(service, "/console/pipelines/console-rolled/rollback?version=counted@v0")
+    assert f"reconciler {__version__} " in shown
     assert "~</code> <strong>view counted" in shown
     assert "Nothing was changed yet" in shown
     act(service, "console-rolled", "rollback", 400, version="counted@v0", by="ann")
