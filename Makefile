@@ -42,7 +42,8 @@ quick: check ## Checks and the pure tests, without Java: about a minute
 	$(BIN)/python -m pytest -q -m "not spark and not slow" $(PARALLEL) --dist load $(PURE)
 
 # Tests start some hundred processes. None of them compiles our modules again, also where Python may not write down what it
-# compiled (PYTHONDONTWRITEBYTECODE). Modules of tests are compiled with what pytest adds to their assertions.
+# compiled (PYTHONDONTWRITEBYTECODE). Modules of tests are compiled with what pytest adds to their assertions;
+# what can't be collected, the run itself tells.
 compiled: $(STAMPS)/project
 	@$(BIN)/python -m compileall -q -x '/(bad|udf)/' reconciler tests
 	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --collect-only --quiet >/dev/null 2>&1 || true

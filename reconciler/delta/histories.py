@@ -39,7 +39,7 @@ _OWN = "own"
 
 
 @dataclass(frozen=True, slots=True)
-class _Stands:
+class _State:
     """A history as it stands: its version, the table opened at this version or one before, and the transactions since."""
 
     table: "DeltaTable"
@@ -76,12 +76,12 @@ class HistoryTable:
         else:
             self._keep(appended)
 
-    def _keep(self, stands: "_Stands") -> None:
-        self.seen.keep(self.location, stands.version, stands.table, {_OWN: stands.own})
+    def _keep(self, state: "_State") -> None:
+        self.seen.keep(self.location, state.version, state.table, {_OWN: state.own})
 
     def _append(
         self, rows: Sequence[Mapping[str, str]], transaction: str, number: int | None, configuration: Mapping[str, str]
-    ) -> "_Stands | None":
+    ) -> "_State | None":
         """Append rows unless there are none, or the transaction has come to that number. Returns the table with them, or
         None where nothing was appended to one. `configuration` is of a table that does not exist yet."""
         from deltalake import CommitProperties, Transaction, write_deltalake
@@ -90,16 +90,16 @@ class HistoryTable:
 
         if not rows:
             return None
-        stands = self._stands()
-        last = None if stands is None else stands.last(transaction)
+        state = self._current_state()
+        last = None if state is None else state.last(transaction)
         if number is not None and last is not None and last >= number:
             return None
-        if stands is not None and not self._lacking(stands.table) and asks_nothing(self.location, stands.table):
-            with writing(self.location, stands.version, conflict=None, refused="G603", data=_size(rows)):
-                appended = self._put(stands, rows, transaction, number)
+        if state is not None and not self._lacking(state.table) and asks_nothing(self.location, state.table):
+            with writing(self.location, state.version, conflict=None, refused="G603", data=_size(rows)):
+                appended = self._put(state, rows, transaction, number)
             # Where somebody else was first, the table is opened anew.
             return appended or self._append(rows, transaction, number, configuration)
-        table = None if stands is None else stands.table
+        table = None if state is None else state.table
         transactions = None if number is None else [Transaction(transaction, number)]
         place, expected = (self.location, None) if table is None else (table, table.version())
         try:
@@ -117,20 +117,20 @@ class HistoryTable:
             if table is not None or open_table(self.location) is None:
                 raise
             return self._append(rows, transaction, number, configuration)
-        return None if table is None else _Stands(table, table.version(), {})
+        return None if table is None else _State(table, table.version(), {})
 
-    def _stands(self) -> "_Stands | None":
+    def _current_state(self) -> "_State | None":
         """The history as it stands, taken away from other writers of this process; None: there is none."""
         known = self.seen.newest(self.location)
         seen = None if known is None else self.seen.take(self.location, known.version)
         if seen is not None and seen.table is not None:
-            return _Stands(seen.table, seen.version, seen.answers.get(_OWN, {}))
+            return _State(seen.table, seen.version, seen.answers.get(_OWN, {}))
         table = open_table(self.location)
-        return None if table is None else _Stands(table, table.version(), {})
+        return None if table is None else _State(table, table.version(), {})
 
     def _put(
-        self, stands: "_Stands", rows: Sequence[Mapping[str, str]], transaction: str, number: int | None
-    ) -> "_Stands | None":
+        self, state: "_State", rows: Sequence[Mapping[str, str]], transaction: str, number: int | None
+    ) -> "_State | None":
         """The commit made here; None where another one stands there."""
         from reconciler.delta.log_entries import make_checkpoint
         from reconciler.delta.registry_commits import put_rows
@@ -138,16 +138,16 @@ class HistoryTable:
 
         mark = None if number is None else Transaction(transaction, number)
         whole = [{column: row[column] for column in self.columns} for row in rows]
-        if not put_rows(self.location, stands.version, whole, mark):
+        if not put_rows(self.location, state.version, whole, mark):
             return None
-        version, own = stands.version + 1, {} if number is None else {transaction: number}
-        appended = _Stands(stands.table, version, {**stands.own, **own})
+        version, own = state.version + 1, {} if number is None else {transaction: number}
+        appended = _State(state.table, version, {**state.own, **own})
         if version % _CHECKPOINT_EVERY == 0:
             make_checkpoint(self.location, version)
             # Where it can't be opened, the rows are written all the same.
             with suppress(RegistryError):
                 table = open_table(self.location, version)
-                appended = appended if table is None else _Stands(table, version, {})
+                appended = appended if table is None else _State(table, version, {})
         return appended
 
     def _data(self, rows: Sequence[Mapping[str, str]]) -> "Table":

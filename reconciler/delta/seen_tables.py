@@ -53,7 +53,8 @@ class SeenTables:
         self._one_at_a_time = threading.Lock()
 
     def keep(self, location: str, version: int, table: "DeltaTable | None", answers: Mapping[Hashable, object]) -> None:
-        """What was just read, or written, as the newest version."""
+        """What was just read, or written, as the newest version. `table` was opened at this version or one before
+        (None: it was not)."""
         commit = _commit_file(location, version) if is_local(location) else None
         if commit is None:
             return

@@ -1,9 +1,9 @@
 """What a change of a join is: a sum of terms, one for each relation that changed. A term joins the changed rows of that one
 with the relations before it as they are now, and with those behind it as they were. So there are n terms, and not 2^n - 1.
 
-A relation in which a block is not linear (behind an outer join, in a subquery of WHERE) may have a key: a column that is
-equal to one of a relation in which the block is linear. Then its changed rows change nothing but what rows with their keys
-give. So its term is what these rows give with it as it is now, less what they give with it as it was.
+A relation in which a block is not linear (behind an outer, SEMI or ANTI join, in a subquery of WHERE) may have a key: a
+column that is equal to one of a relation in which the block is linear. Then its changed rows change nothing but what
+rows with their keys give. So its term is what these rows give with it as it is now, less what they give with it as it was.
 
 Sources: M. Budiu et al., DBSP (VLDB 2023), the bilinear rule, for n relations: what a join gives now, less what it gave, is
 the sum over i of T1 now ⋈ … ⋈ ΔTi ⋈ … ⋈ Tn before. A. Gupta, I. S. Mumick, Maintenance of Materialized Views (1995): outer

@@ -26,8 +26,8 @@ _COOKIE: Final = "reconcile_token"
 _NOBODY: Final = Caller("", Role.VIEWER)
 _LOGIN: Final = "/login"
 _MOST_BYTES_OF_LOGIN: Final = 8 * 1024
-_SECONDS_OF_LOGIN: Final = 10.0
 """Whoever sends it is not known yet."""
+_SECONDS_OF_LOGIN: Final = 10.0
 _PLACE: Final = 2_000
 
 

@@ -9,8 +9,6 @@ from reconciler.cli.main import main
 from tests.programs import begin
 from tests.served import recording_engine
 
-REPOSITORY = Path(__file__).parents[2]
-
 
 def reconcile(root: Path, *words: str, crash_at: str = "") -> subprocess.CompletedProcess[str]:
     """A command; `crash_at` names the boundary at which it is killed."""

@@ -36,7 +36,6 @@ from tests.programs import Program, begin
 from tests.shops.late_driver import LEASE_SECONDS
 from tests.shops.recorded import everything, feed, head_of, open_project, steps_recorded, write_project
 
-REPOSITORY = Path(__file__).parents[2]
 POINTS = (
     "step:intended",
     "table:before",
