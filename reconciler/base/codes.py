@@ -290,6 +290,7 @@ _EXECUTION: Final[dict[str, str]] = {
     "X724": "too many records of an input were rejected",
     "X725": "a row is late",
     "X731": "a key that tells no rows apart",
+    "X737": "a result is too large",
     "X738": "a relation of another pipeline was dropped",
     "X730": "a needed Delta version is missing",
     "X735": "the rows of a version were pruned",

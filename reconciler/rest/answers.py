@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from hashlib import sha256
+from itertools import chain
 from typing import IO, Any, Final
 
 from reconciler.base.printing import printable
@@ -87,15 +88,23 @@ def _write_json(rows: Rows, into: IO[bytes]) -> None:
 
 def _write_text(rows: Rows, into: IO[bytes]) -> None:
     names = [column.name for column in rows.columns]
-    shown = [[printable(_cell(cell)) for cell in row] for row in (names, *rows.rows)]
-    widths = [max(len(row[number]) for row in shown) for number in range(len(names))]
+    widths = [0] * len(names)
+    # They may be more than there is memory for: they are gone through twice.
+    for row in chain((names,), rows.rows):
+        widths = [max(width, len(_cell(cell))) for width, cell in zip(widths, row, strict=True)]
     rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
-    lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in shown]
-    into.write("\n".join([rule, lines[0], rule, *lines[1:], rule, ""]).encode())
+    into.write(f"{rule}\n{_line(names, widths)}\n{rule}\n".encode())
+    for row in rows.rows:
+        into.write(f"{_line(row, widths)}\n".encode())
+    into.write(f"{rule}\n".encode())
+
+
+def _line(row: Sequence[Any], widths: Sequence[int]) -> str:
+    return "| " + " | ".join(_cell(cell).ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
 
 
 def _cell(value: Any) -> str:
-    return value if isinstance(value, str) else "" if value is None else json_text(value).strip('"')
+    return printable(value if isinstance(value, str) else "" if value is None else json_text(value).strip('"'))
 
 
 def _write_hash(rows: Rows, into: IO[bytes]) -> None:

@@ -12,6 +12,7 @@ import pytest
 from reconciler.base.errors import SetUpMissing
 from reconciler.engine.spark import setup
 from reconciler.engine.spark.installation import (
+    ANSWER_FILES,
     GATEWAYS,
     LOCAL_LOG_STORE,
     S3_LOG_STORE,
@@ -87,7 +88,7 @@ class TestInstallation:
         assert all(len(jar.sha256) == 64 and jar.coordinates.count(":") == 2 for jar in jars)
 
     def test_missing_jars_point_to_setup(self, tmp_path: Path) -> None:
-        with pytest.raises(SetUpMissing, match=f"{len(pinned_jars()) + 3} jar") as raised:
+        with pytest.raises(SetUpMissing, match=f"{len(pinned_jars()) + 4} jar") as raised:
             Installation(tmp_path).require_jars()
 
         assert (raised.value.code, raised.value.hint) == ("U803", "run: reconcile setup")
@@ -287,7 +288,7 @@ class TestSetup:
 
     @pytest.mark.parametrize(
         "source",
-        mostly_slow([LOCAL_LOG_STORE, S3_LOG_STORE, SMALL_ROWS, GATEWAYS], LOCAL_LOG_STORE),
+        mostly_slow([LOCAL_LOG_STORE, S3_LOG_STORE, SMALL_ROWS, ANSWER_FILES, GATEWAYS], LOCAL_LOG_STORE),
         ids=lambda source: source.stem,
     )
     def test_what_commits_is_compiled_where_it_is_missing(self, source: Path, tmp_path: Path) -> None:
@@ -310,10 +311,11 @@ class TestSetup:
         place.archive(JAVA).touch()
 
         assert not setup._is_complete(place, JAVA)
-        with pytest.raises(SetUpMissing, match="3 jar"):
+        with pytest.raises(SetUpMissing, match="4 jar"):
             place.require_jars()
         place.local_log_store_jar.touch()
         place.small_rows_jar.touch()
+        place.answer_files_jar.touch()
         place.gateways_jar.touch()
         assert setup._is_complete(place, JAVA)
 

@@ -1,15 +1,18 @@
 """The rows of a query as Arrow: a stream of record batches, or a Parquet file.
 
-What no table stores, such as an interval, is a text.
+What no table stores, such as an interval, is a text. Rows are taken in batches: as values of Python they would take many
+times the memory.
 """
 
 import io
 import json
-from typing import IO, TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Any
 
 from reconciler.delta.arrow_rows import arrow_schema
 from reconciler.delta.schema import delta_schema
-from reconciler.engine.protocol import Rows
+from reconciler.engine.protocol import ColumnType, Rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,14 +42,48 @@ def write_parquet(rows: Rows, into: IO[bytes]) -> None:
 def _table(rows: Rows) -> "pa.Table":
     import pyarrow as pa
 
-    fields: list[pa.Field] = []
-    columns: list[pa.Array] = []
-    for number, column in enumerate(rows.columns):
-        values = [row[number] for row in rows.rows]
+    types = [_type_of(column) for column in rows.columns]
+    while True:
+        chunks: list[list[pa.Array]] = [[] for _ in types]
         try:
-            type_ = arrow_schema(json.loads(delta_schema([column]).to_json())).field(0).type
-            columns.append(pa.array(values, type_))
-        except (KeyError, ValueError, TypeError, pa.ArrowException):
-            columns.append(pa.array([None if one is None else str(one) for one in values], pa.string()))
-        fields.append(pa.field(column.name, columns[-1].type))
-    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+            for batch in _batches(rows.rows):
+                for number, type_ in enumerate(types):
+                    chunks[number].append(_array([row[number] for row in batch], type_, number))
+        except _DoesNotFit as unfit:
+            types[unfit.number] = None
+            continue
+        columns = [pa.chunked_array(parts, type_ or pa.string()) for parts, type_ in zip(chunks, types, strict=True)]
+        return pa.Table.from_arrays(columns, [column.name for column in rows.columns])
+
+
+class _DoesNotFit(Exception):
+    """A value of a column does not fit the column's type: all of the column is told as texts."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def _type_of(column: ColumnType) -> "pa.DataType | None":
+    """The type of a column; None where its values are told as texts."""
+    try:
+        return arrow_schema(json.loads(delta_schema([column]).to_json())).field(0).type
+    except (KeyError, ValueError, TypeError):
+        return None
+
+
+def _array(values: list[Any], type_: "pa.DataType | None", number: int) -> "pa.Array":
+    import pyarrow as pa
+
+    if type_ is None:
+        return pa.array([None if one is None else str(one) for one in values], pa.string())
+    try:
+        return pa.array(values, type_)
+    except (KeyError, ValueError, TypeError, pa.ArrowException) as error:
+        raise _DoesNotFit(number) from error
+
+
+def _batches(rows: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
+    left = iter(rows)
+    while batch := list(islice(left, _BATCH)):
+        yield batch

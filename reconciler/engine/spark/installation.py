@@ -3,11 +3,11 @@
 The folder is `$RECONCILE_HOME`, or `share/reconcile` of the Python environment, then `spark-<version>`. The jars are those
 of jars.txt beside this file, and where S3 is used those of jars-s3.txt, checked by SHA-256 when they are installed. What
 commits to Delta tables is compiled at set-up, of LocalConditionalLogStore.java, and for S3 of S3ConditionalLogStore.java;
-so is what brings few rows to Spark and back, of SmallRows.java, and what lets other processes in, of Gateways.java. Such a
-jar's name carries a digest of that text. The archive holds Java's classes ready to use and halves a cold start; it belongs
-to one Java and one folder of Spark, so its name carries a digest of both. A small archive beside it does the same for the
-Java process with which Spark's scripts work out their command line. A missing archive is no error. This module looks;
-`setup` changes.
+so is what brings few rows to Spark and back, of SmallRows.java, what writes the rows of a query to files, of
+AnswerFiles.java, and what lets other processes in, of Gateways.java. Such a jar's name carries a digest of that text. The
+archive holds Java's classes ready to use and halves a cold start; it belongs to one Java and one folder of Spark, so its
+name carries a digest of both. A small archive beside it does the same for the Java process with which Spark's scripts work
+out their command line. A missing archive is no error. This module looks; `setup` changes.
 """
 
 import os
@@ -41,6 +41,9 @@ S3_LOG_STORE = Path(__file__).parent / "S3ConditionalLogStore.java"
 
 SMALL_ROWS = Path(__file__).parent / "SmallRows.java"
 """What brings few rows to Spark and back."""
+
+ANSWER_FILES = Path(__file__).parent / "AnswerFiles.java"
+"""What writes the rows of a query to files."""
 
 GATEWAYS = Path(__file__).parent / "Gateways.java"
 """What lets other processes use a Spark."""
@@ -84,7 +87,8 @@ class Installation:
     @cached_property
     def jars(self) -> tuple[Path, ...]:
         """Where the jars are or will be, in the order of the class path."""
-        return (*self.fetched_jars, self.local_log_store_jar, self.small_rows_jar, self.gateways_jar)
+        compiled = (self.local_log_store_jar, self.small_rows_jar, self.answer_files_jar, self.gateways_jar)
+        return (*self.fetched_jars, *compiled)
 
     @cached_property
     def fetched_jars(self) -> tuple[Path, ...]:
@@ -100,6 +104,11 @@ class Installation:
     def small_rows_jar(self) -> Path:
         """Where the compiled SMALL_ROWS is or will be."""
         return self._compiled("small-rows", SMALL_ROWS)
+
+    @cached_property
+    def answer_files_jar(self) -> Path:
+        """Where the compiled ANSWER_FILES is or will be."""
+        return self._compiled("answer-files", ANSWER_FILES)
 
     @cached_property
     def gateways_jar(self) -> Path:

@@ -1,4 +1,4 @@
-"""Ad-hoc SELECT: run it over pinned sources and bring its rows to the driver.
+"""Ad-hoc SELECT: run it over pinned sources and bring its rows here (`answers`).
 
 Tables are read by lists of their files where that is the same (`pinned_files`): to replay their logs takes Spark longer than
 most queries. A query that fails so is run again as ever, and what it fails with then is told.
@@ -11,13 +11,12 @@ import datetime
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import TimestampType
 
-from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Rows, Selection
+from reconciler.engine.spark.answers import rows_of
 from reconciler.engine.spark.commit_log import columns_of
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions
@@ -55,17 +54,8 @@ def _select(sessions: Sessions, selection: Selection, settings: Mapping[str, str
         instants = [index for index, part in enumerate(frame.schema.fields) if isinstance(part.dataType, TimestampType)]
         # What is analysed keeps the zone it was analysed with; the casts added from here on use UTC.
         session.conf.set("spark.sql.session.timeZone", "UTC")
-        wanted = _without_zone(frame, instants)
-        try:
-            collected = wanted.collect()
-        except PySparkException:
-            # PySparkValueError is a ValueError, too.
-            raise
-        except (OverflowError, ValueError) as error:
-            # Spark knows years of six digits, and Python those from 1 to 9999.
-            message = f"a date or a time in the rows can't be shown: {error}"
-            raise EngineError("X700", message, "convert it to text in the query, as in CAST(column AS STRING)") from error
-    return Rows(columns_of(frame.schema), [_in_utc(row, instants) for row in collected])
+        rows = rows_of(_without_zone(frame, instants), lambda row: _in_utc(row, instants))
+    return Rows(columns_of(frame.schema), rows)
 
 
 def _without_zone(frame: DataFrame, instants: Sequence[int]) -> DataFrame:

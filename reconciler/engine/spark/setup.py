@@ -22,6 +22,7 @@ from pathlib import Path
 
 from reconciler.base.errors import SetUpMissing
 from reconciler.engine.spark.installation import (
+    ANSWER_FILES,
     GATEWAYS,
     LOCAL_LOG_STORE,
     S3_LOG_STORE,
@@ -83,6 +84,7 @@ def _compiled(place: Installation, s3: bool) -> list[tuple[Path, Path]]:
     chosen = [
         (LOCAL_LOG_STORE, place.local_log_store_jar),
         (SMALL_ROWS, place.small_rows_jar),
+        (ANSWER_FILES, place.answer_files_jar),
         (GATEWAYS, place.gateways_jar),
     ]
     return [*chosen, (S3_LOG_STORE, place.s3_log_store_jar)] if _wants_s3(place, s3) else chosen
