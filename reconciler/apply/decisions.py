@@ -72,17 +72,36 @@ def read_decisions(target: Target, plan: Plan) -> Decisions:
 
 def decisions_of(target: Target, pipeline: str, digest: str) -> Decisions:
     """What was decided in this environment about the plan of a digest."""
-    environment = target.environment.name
-    rows = target.registry.history(History.APPROVALS, pipeline, plan_digest=digest, environment=environment)
+    rows = target.registry.history(History.APPROVALS, pipeline, plan_digest=digest, environment=target.environment.name)
+    return _decisions(target, rows, read_rejections(target.registry, pipeline, digest))
+
+
+def all_decisions(target: Target, pipeline: str) -> dict[str, Decisions]:
+    """What was decided in this environment about each plan of a pipeline that somebody approved, by its digest."""
+    approvals: dict[str, list[Mapping[str, Any]]] = {}
+    for row in target.registry.history(History.APPROVALS, pipeline, environment=target.environment.name):
+        approvals.setdefault(row["plan_digest"], []).append(row)
+    rejections: dict[str, list[Rejection]] = {}
+    for one in read_rejections(target.registry, pipeline) if approvals else ():
+        rejections.setdefault(one.plan_digest, []).append(one)
+    return {digest: _decisions(target, rows, rejections.get(digest, ())) for digest, rows in approvals.items()}
+
+
+def _decisions(target: Target, approvals: Iterable[Mapping[str, Any]], rejections: Iterable[Rejection]) -> Decisions:
     return Decisions(
-        tuple(row for row in rows if names_of(row["by"])),
-        tuple(one for one in read_rejections(target.registry, pipeline, digest) if one.environment in ("", environment)),
+        tuple(row for row in approvals if names_of(row["by"])),
+        tuple(one for one in rejections if one.environment in ("", target.environment.name)),
     )
 
 
 def recorded_approvals(target: Target, plan: Plan) -> tuple[Mapping[str, Any], ...]:
     """The approvals of this plan that count, the first one first."""
     return read_decisions(target, plan).counting
+
+
+def people_of_rows(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Who recorded approvals, each once: `ann, ben`."""
+    return ", ".join(dict.fromkeys(str(row["by"]) for row in rows))
 
 
 def open_rejections(target: Target, plan: Plan) -> tuple[Rejection, ...]:

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import assert_never
 
 from reconciler.apply.authors import COMMIT_FIRST, authors_of_change, files_of_nobody
-from reconciler.apply.decisions import read_decisions, recorded_approvals, require_unrejected
+from reconciler.apply.decisions import people_of_rows, read_decisions, recorded_approvals, require_unrejected
 from reconciler.apply.people import names_of, people_of
 from reconciler.apply.wanted import Desired
 from reconciler.base.declarations import BootstrapPolicy
@@ -56,7 +56,7 @@ def require_approval(
         require_unrejected(target, plan)
     approval = _bootstrap_approval(target, plan, files)
     _require_more(target, plan, judgements, approval, files)
-    return approval
+    return _with_people(target, plan, approval)
 
 
 def approval_for(target: Target, plan: Plan, head: Head | None, found: Desired, measured: Sequence[Hazard]) -> Approval:
@@ -83,12 +83,17 @@ def staged_approval(
     decisions, approval = read_decisions(target, plan), staged.approval
     if not decisions.rejections:
         return approval
-    if approval.kind == "recorded":
-        if not decisions.counting:
-            raise awaiting(plan, "the approval under which it was staged was taken back")
-        approval = Approval("recorded", decisions.counting[0]["by"], decisions.counting[0]["at"])
+    if approval.kind == "recorded" and not decisions.counting:
+        raise awaiting(plan, "the approval under which it was staged was taken back")
     _require_more(target, plan, (*plan.judgements, *judge(measured, plan.policies.policy, plan.pipeline)), approval, files)
-    return approval
+    return _with_people(target, plan, approval)
+
+
+def _with_people(target: Target, plan: Plan, approval: Approval) -> Approval:
+    """With everybody who recorded an approval of the plan that counts, whether it needed one or not: of a plan that others
+    rejected that is who overruled them."""
+    rows = recorded_approvals(target, plan)
+    return Approval(approval.kind, people_of_rows(rows), rows[0]["at"] if rows else "")
 
 
 def forbid_denied(plan: Plan, judgements: Sequence[Judgement]) -> None:
@@ -175,11 +180,10 @@ def _bootstrap_approval(target: Target, plan: Plan, files: Mapping[str, str] | N
         if plan.is_empty:
             return Approval("empty")
         return Approval("policy" if plan.policies.bootstrap is BootstrapPolicy.ALLOW else "first")
-    recorded = recorded_approvals(target, plan)
-    if recorded:
+    if recorded_approvals(target, plan):
         # A digest does not cover all that is written: descriptions, and settings of what is new.
         require_vouched(target, plan, files)
-        return Approval("recorded", recorded[0]["by"], recorded[0]["at"])
+        return Approval("recorded")
     if plan.rollback:
         raise awaiting(plan, f"{plan.rollback} needs a recorded approval; plan.lock can't approve it")
     reason = lock_problem(target, plan, files)

@@ -12,9 +12,10 @@ from reconciler.cli.output import end_unread, note, paint, say, say_painted, say
 from reconciler.connectors.catalogue import shown_settings
 from reconciler.environment.commits import short_commit
 from reconciler.project.manifest.spark_values import shown_program_settings
+from reconciler.service.past_applies import list_applies
 from reconciler.sql.shown_definitions import without_connectors
 from reconciler.state.rejections import list_rejections
-from reconciler.versions.history import PastObject, PastProgram, list_applies, programs_at, time_of
+from reconciler.versions.history import PastObject, PastProgram, programs_at, time_of
 from reconciler.workspace.pipelines import require_known
 
 _NOT_SHOWN = ("sql", "name")
@@ -70,7 +71,7 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
     show_table(
         ["VERSION", "APPLIED", "PIPELINE", "BY", "COMMIT", "APPROVAL", "WHAT"],
         [
-            [str(one.number), one.at, one.pipeline, one.by, short_commit(one.commit), one.approval, one.summary]
+            [str(one.number), one.at, one.pipeline, one.by, short_commit(one.commit), one.allowed_by, one.summary]
             for one in applies
         ],
     )

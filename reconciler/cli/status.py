@@ -99,7 +99,7 @@ def _show_one(status: PipelineStatus) -> None:
         applied = status.applied
         commit = f", commit {short_commit(applied.commit)}" if applied.commit else ""
         say(f"  applied: {short(applied.digest or '')} at {applied.at} by {applied.by or 'unknown'}{commit}")
-        say(f"  approval: {applied.approval.kind}{f' by {applied.approval.by}' if applied.approval.by else ''}")
+        say(f"  approval: {applied.approval.words}")
     say(f"  pending: {status.pending}")
     for rejection in status.rejections:
         say(f"  rejected: {rejection.words} ({rejection.at})")

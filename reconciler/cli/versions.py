@@ -24,7 +24,6 @@ from reconciler.versions.looking import (
     ObjectVersion,
     VersionDifference,
     VersionList,
-    VersionSummary,
     aliases_by_number,
     compare_versions,
     find_object,
@@ -198,7 +197,7 @@ def _list(target: Target, text: str, kind: str | None, form: str, limit: int) ->
         return ", ".join([*told, *names.get(number, ())])
 
     rows = [
-        [f"v{one.number}", one.at, one.author or one.by, short_commit(one.commit), _approval(one), state(one.number)]
+        [f"v{one.number}", one.at, one.author or one.by, short_commit(one.commit), one.allowed_by, state(one.number)]
         for one in reversed(found.versions)
     ]
     show_table(["VERSION", "RECORDED", "AUTHOR", "COMMIT", "APPROVAL", "STATE"], rows)
@@ -265,7 +264,7 @@ def _show(version: ObjectVersion, form: str) -> int:
         ("applied by", summary.by),
         ("author", summary.author),
         ("commit", summary.commit),
-        ("approval", _approval(summary)),
+        ("approval", summary.allowed_by),
         ("plan", summary.plan_digest),
         ("fingerprint", version.fingerprint),
     ):
@@ -289,10 +288,6 @@ def _as_json(version: ObjectVersion) -> dict[str, Any]:
         "definition": {**version.definition, "sql": version.sql},
         "content": version.content,
     }
-
-
-def _approval(one: VersionSummary) -> str:
-    return f"{one.approval} by {one.approved_by}" if one.approved_by else one.approval
 
 
 def _diff(difference: VersionDifference, form: str, rows: RowDifference | None) -> int:

@@ -32,6 +32,7 @@ from reconciler.run.running import RunResult, run_pipeline
 from reconciler.run.statements import execute
 from reconciler.run.stepping import StepResult
 from reconciler.service.engines import Engines
+from reconciler.service.past_applies import list_applies
 from reconciler.service.planned_change import PlannedChange
 from reconciler.service.status import read_status
 from reconciler.service.status_model import PipelineStatus
@@ -41,7 +42,7 @@ from reconciler.state.events import LoggedEvent, read_events
 from reconciler.state.rejections import Rejection, read_rejections
 from reconciler.state.stopping import live_run, stop_run
 from reconciler.versions.aliases import put_alias, take_alias_away
-from reconciler.versions.history import PastApply, PastProgram, list_applies, program_at
+from reconciler.versions.history import PastApply, PastProgram, program_at
 from reconciler.versions.looking import (
     ObjectVersion,
     VersionDifference,

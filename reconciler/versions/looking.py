@@ -16,7 +16,7 @@ from reconciler.base.names import did_you_mean, fold
 from reconciler.environment.target import Target
 from reconciler.project.manifest.spark_values import shown_decisive
 from reconciler.project.snapshot.objects import KINDS, object_key
-from reconciler.registry.model import Aliases, Head, ObjectVersions
+from reconciler.registry.model import Aliases, Approval, Head, ObjectVersions
 from reconciler.registry.protocol import History
 from reconciler.sql.shown_definitions import without_connectors
 from reconciler.state.histories import published_rows
@@ -62,6 +62,11 @@ class VersionSummary:
     approved_by: str
     plan_digest: str
     apply_id: str
+
+    @property
+    def allowed_by(self) -> str:
+        """Why it might be applied, in words, and who approved it."""
+        return Approval(self.approval, self.approved_by).words
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,26 @@ def test_somebody_else_has_to_say_that_he_overrules(applied: Shop) -> None:
     assert "approval: recorded by Bob" in applied.reconcile("status", "shop")
 
 
+def test_who_overruled_is_told_also_where_no_approval_was_asked_for(applied: Shop) -> None:
+    """In the status, in the history and with the versions."""
+    applied.write(ONE, policy="allow")
+    applied.lock_and_commit()
+    applied.reconcile("apply", "shop")
+    applied.write(TWO, policy="allow")
+    digest = rejected(applied)
+    applied.reconcile("approve", "shop", digest, "--by", "Cleo", "--override-rejection")
+    rejected(applied, by="Cleo")
+    applied.reconcile("approve", "shop", digest, "--by", "Bob", "--override-rejection")
+    applied.reconcile("approve", "shop", digest, "--by", "Dora")
+    applied.reconcile("apply", "shop")
+    assert "approval: policy and approved by Bob, Dora\n" in applied.reconcile("status", "shop")
+    first, _, last = json.loads(applied.reconcile("history", "shop", "--format", "json"))["applies"]
+    assert (first["approval"], first["approved_by"]) == ("first", "")
+    assert (last["approval"], last["approved_by"]) == ("policy", "Bob, Dora")
+    assert "  policy and approved by Bob, Dora  " in applied.reconcile("history", "shop")
+    assert "  policy and approved by Bob, Dora  " in applied.reconcile("versions", "list", "shop.totals")
+
+
 def test_who_made_the_change_overrules_nobody_where_policy_asks_for_others(applied: Shop) -> None:
     rule = "{hazard: H903, verdict: approve}"
     (applied.root / "policy.yaml").write_text(f"apiVersion: reconciler/v1\nkind: Policy\nrules:\n  - {rule}\n")

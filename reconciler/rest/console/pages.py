@@ -19,6 +19,7 @@ from reconciler.base.errors import NotFound, ReconcileError
 from reconciler.base.names import fold
 from reconciler.base.printing import printable
 from reconciler.base.version import __version__
+from reconciler.environment.commits import short_commit
 from reconciler.registry.model import Deployment
 from reconciler.rest.access import asking, may_do
 from reconciler.rest.console import acts, views
@@ -151,6 +152,7 @@ class _Renderer:
         self._pages = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined)
         self._pages.filters["path"] = lambda text: quote(str(text), safe="")
         self._pages.filters["printable"] = printable
+        self._pages.filters["commit"] = short_commit
         # Acts that who looks may not do are not offered.
         self._pages.globals["may_do"] = may_do
         self._service = service
