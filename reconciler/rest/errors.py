@@ -61,6 +61,8 @@ def told_of(error: ReconcileError) -> Told:
             return Told(404, UNKNOWN_PIPELINE, message, details)
         case ManifestInvalid(diagnostics=diagnostics):
             return Told(400, error.code, masked_in_code("\n".join(map(render_diagnostic, diagnostics)))[0], details)
+        case NotFound(code="A506"):
+            return Told(404, error.code, message, {"hint": "start the pipeline: that applies it"})
         case LeaseHeld():
             return Told(409, error.code, message, details)
         case NotFound():

@@ -7,10 +7,11 @@ its rates count only while it lives.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from reconciler.base.diagnostics import Severity, render_diagnostic
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import ManifestInvalid, PlanRejected, ReconcileError
 from reconciler.base.moments import moment_of_microseconds, seconds_between, this_moment
@@ -43,12 +44,14 @@ _NO_TIME: Final = -(1 << 63)
 @dataclass(frozen=True, slots=True)
 class PendingPlan:
     """What a status tells of the plan that apply would carry out: the plan in a line, or why there is none; why apply would
-    ask for an approval (empty: it would not); what the plan changes; and the rejections that stop it."""
+    ask for an approval (empty: it would not); what the plan changes; the rejections that stop it; and what is wrong with the
+    files, the first of it."""
 
     pending: str
     refusal: str = ""
     changes: JsonObject | None = None
     rejections: tuple[Rejection, ...] = ()
+    fault: str = ""
 
 
 def read_status(target: Target, pipeline: str, before: PipelineStatus | None = None) -> PipelineStatus:
@@ -65,7 +68,7 @@ def status_of_known(target: Target, pipeline: str, before: PipelineStatus | None
     standing = standing_with(target, pipeline, head)
     controls, report, failed, lease = standing.controls, standing.report, standing.failed, standing.lease
     if before is not None and before.applied == (head.applied if head else None):
-        told = PendingPlan(before.pending, before.refusal, before.pending_diff, before.rejections)
+        told = PendingPlan(before.pending, before.refusal, before.pending_diff, before.rejections, before.fault)
     else:
         told = _pending(target, pipeline, applied)
     refusal = told.refusal
@@ -92,6 +95,7 @@ def status_of_known(target: Target, pipeline: str, before: PipelineStatus | None
         failed_command=failed,
         pending_diff=told.changes,
         rejections=told.rejections,
+        fault=told.fault,
     )
 
 
@@ -123,9 +127,13 @@ def _pending(target: Target, pipeline: str, applied: AppliedState) -> PendingPla
     try:
         pending = read_pending(target, pipeline, applied)
     except ManifestInvalid as error:
-        return PendingPlan(f"the files have {len(error.diagnostics)} error(s); run: reconcile validate")
+        count = len(error.diagnostics)
+        more = f"; and {count - 1} more" if count > 1 else ""
+        first = next((one for one in error.diagnostics if one.severity is Severity.ERROR), error.diagnostics[0])
+        fault = f"{render_diagnostic(replace(first, hint=None))}{more}"
+        return PendingPlan(f"the files have {count} error(s); run: reconcile validate", fault=fault)
     except ReconcileError as error:
-        return PendingPlan(f"{error.code}: {error.message}")
+        return PendingPlan(f"{error.code}: {error.message}", fault=f"{error.code}: {error.message}")
     if pending is None:
         return PendingPlan("no changes")
     summary = summarise(pending.plan)

@@ -118,7 +118,7 @@ class PipelineStatus:
     are staged, and as of which step (empty: none are); `rolled_back` the objects that are rolled back, and to what;
     `failed_command` the last command that failed, if nothing went well since. `pending_diff` lists what the files would
     change, as the seed has it (`deployment_runtime_status_details`); None: nothing, or there is no plan. `rejections` are
-    those by people that stop the plan of now."""
+    those by people that stop the plan of now. `fault` is what keeps the files from being planned: the first of it."""
 
     pipeline: str
     environment: str
@@ -138,3 +138,4 @@ class PipelineStatus:
     failed_command: FailedCommand | None = None
     pending_diff: JsonObject | None = None
     rejections: tuple[Rejection, ...] = ()
+    fault: str = ""

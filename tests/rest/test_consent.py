@@ -65,6 +65,22 @@ def test_the_start_says_what_becomes_of_changes(service: Serving) -> None:
     pipeline.stop(force=True)
 
 
+def test_the_diff_says_which_rows_are_lost(service: Serving) -> None:
+    pipeline = service.pipeline("losing", NAMED)
+    pipeline.start()
+    pipeline.execute("INSERT INTO items VALUES (1, 'a')")
+    pipeline.stop(force=True)
+    pipeline.modify(sql=NAMED.replace("name VARCHAR", "name BIGINT"))
+    lost = ["table items is modified: its rows are deleted, and its connectors read the input again"]
+    assert pipeline.diff()["lost_rows"] == lost
+    pipeline.start()
+    assert pipeline.deployment_runtime_status_details()["approval_diff"]["lost_rows"] == lost
+    pipeline.stop(force=True)
+    with pytest.raises(RuntimeError, match=r"modified tables: items.*; table items is modified: its rows are deleted"):
+        pipeline.start(bootstrap_policy=BootstrapPolicy.REJECT)
+    pipeline.dismiss_error()
+
+
 def test_an_approval_leads_over_bootstrapping_to_what_was_wished(service: Serving) -> None:
     pipeline = service.pipeline("approved", NAMED)
     pipeline.start()

@@ -4,6 +4,7 @@ import html
 import io
 import json
 import re
+import shutil
 import time
 import zipfile
 from collections.abc import Callable, Iterator
@@ -330,3 +331,18 @@ def test_of_a_long_answer_the_first_lines_are_read() -> None:
 
     assert [*islice(lines_of(parts()), 3)] == [b"0a", b"0b", b"01a"]
     assert taken == [0, 1]
+
+
+def test_what_is_wrong_with_files_is_said_and_nothing_of_them_is_started(service: Serving) -> None:
+    folder = service.root / "pipelines" / "faulty"
+    folder.mkdir(parents=True)
+    (folder / "pipeline.yaml").write_text("apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: faulty}\n")
+    (folder / "program.sql").write_text(f"{TABLE}CREATE VIEW a AS SELECT * FROM x;\nCREATE VIEW b AS SELECT * FROM y;\n")
+    for path in ("/", "/console/pipelines/faulty"):
+        assert re.search(r"pipelines/faulty/program\.sql:\d:\d+: error [A-Z]\d+: .*; and 1 more", page(service, path))
+    assert "/faulty/start" not in page(service, "/console/pipelines/faulty")
+    (folder / "program.sql").write_text(TABLE + VIEW)
+    text = page(service, "/console/pipelines/faulty")
+    assert "/faulty/start" in text
+    assert "What is wrong" not in text
+    shutil.rmtree(folder)

@@ -25,16 +25,17 @@ from reconciler.plan.words import (
 from reconciler.query.dead_letters import ALWAYS_DEAD_LETTERS, rows_without_engine
 from reconciler.registry.model import Deployment
 from reconciler.registry.protocol import History
-from reconciler.rest.descriptions import committed_among
+from reconciler.rest.descriptions import committed_among, read_description
 from reconciler.rest.errors import told_of
 from reconciler.rest.shared import Service
+from reconciler.service.past_applies import list_applies
 from reconciler.service.pending import Pending, read_pending
 from reconciler.service.project import Project
 from reconciler.service.status import read_status, status_of_known
 from reconciler.service.status_model import ConnectorStatus, PipelineStatus
 from reconciler.state.events import LoggedEvent, read_events
 from reconciler.state.rejections import Rejection, read_rejections
-from reconciler.versions.history import PastApply, list_applies
+from reconciler.versions.history import PastApply
 from reconciler.versions.looking import VersionedName, VersionList, find_object, list_versions
 
 _EVENTS: Final = 30
@@ -162,12 +163,20 @@ def show_plan(service: Service, pending: Pending) -> ShownPlan:
         tuple((one.view, side_by_side(*masked_in_code(one.applied, one.desired))) for one in plan.queries),
         tuple((title, tuple(map(_masked, steps))) for title, steps in step_groups(plan.steps)),
         describe_approval(plan),
-        "" if pending.refusal is None else pending.refusal.message,
+        _refusal(service, pending),
         plan.changes_nothing,
         _decided(service, plan),
         tuple(one.words for one in pending.rejections),
         lifts_text(pending.rejections),
     )
+
+
+def _refusal(service: Service, pending: Pending) -> str:
+    if pending.refusal is None:
+        return ""
+    waits = pending.refusal.code == "A501" and read_description(service.target, pending.plan.pipeline) is not None
+    # Nobody writes a plan.lock for a pipeline of the API.
+    return f"{pending.plan.pipeline}: this plan awaits an approval" if waits else pending.refusal.message
 
 
 def _masked(text: str) -> str:
@@ -248,6 +257,8 @@ def _listed(service: Service, target: Target, name: str, committed: frozenset[st
 
 def _errors(status: PipelineStatus, wish: Deployment) -> list[str]:
     found = [wish.error["message"]] if wish.error is not None else []
+    if status.fault:
+        found.append(status.fault)
     if status.run is not None and status.run.error is not None:
         found.append(_words(status.run.error))
     if status.failed_command is not None:
