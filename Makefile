@@ -7,9 +7,9 @@ STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 PARALLEL := --numprocesses auto --maxprocesses 4
-# A file of tests stays in one process, and files start in their order: the long ones come first. There is one process more
-# than there are cores, and at most four: many tests wait, for a server or for time to pass.
-BY_FILE = --numprocesses $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 3 ? n + 1 : 4))) --dist loadfile --no-loadscope-reorder
+# A file of tests stays in one process, and files start in their order: the long ones come first. There are two processes more
+# than there are cores, and at most four: many tests wait, for a server, for a disk, or for time to pass.
+BY_FILE = --numprocesses $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 2 ? 3 : 4))) --dist loadfile --no-loadscope-reorder
 
 # Tests make some hundred thousand small files: a quarter of what they cost is the disk. They lie in memory where 4 GB of it are
 # free for files; else where temporary files are.
