@@ -10,24 +10,20 @@ Rules:
   very many entries, an earlier version, no room for the folder), the table is opened as any other, whose answer counts.
 - Each look sees what stands then: each file of the short log is compared with the file that it stands for.
 - What is opened tells of the log, and of nothing else: no rows are read by it, and nothing is written.
-- A process that is killed, or ends without a word, leaves its folders: the next one that makes any removes them
-  (`remove_left_folders`).
+- What a killed process leaves, a later one removes (`base.own_folders`).
 - The checkpoint there does not name replaced files, for which no reader asks: they are all that grows in it.
 """
 
 import json
 import os
-import re
 import shutil
-import tempfile
 import threading
-import time
 import weakref
 from contextlib import suppress
-from functools import cache
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
+from reconciler.base.own_folders import OwnFolder
 from reconciler.delta.opening import is_local, local_path, open_table
 
 if TYPE_CHECKING:
@@ -47,9 +43,7 @@ _BYTES_A_COMMIT: Final = 50_000
 _LATEST_CHECKPOINT: Final = 500
 """After so many commits there is another one, however large it is."""
 
-_FOLDER: Final = re.compile(r"reconcile-log-(\d+)-(\d+)-.+")
-_LEFT_SECONDS: Final = 3600
-
+_PURPOSE: Final = "log"
 _LOGS_KEPT: Final = 64
 _VERSIONS_KEPT: Final = 4
 
@@ -81,7 +75,7 @@ def put_checkpoint(location: str, version: int) -> bool:
     base = _named_checkpoint(log)
     if base is None or base >= version:
         return False
-    with _Folder() as folder:
+    with OwnFolder(_PURPOSE) as folder:
         short = os.path.join(folder.path, "_delta_log")
         os.makedirs(short)
         names = [_checkpoint(base), *(_entry(one) for one in range(base + 1, version + 1))]
@@ -101,65 +95,12 @@ def put_checkpoint(location: str, version: int) -> bool:
     return True
 
 
-class _Folder:
-    """A folder of this process's own, which goes when nothing refers to it any more."""
-
-    def __init__(self) -> None:
-        _remove_left_once()
-        self.path = tempfile.mkdtemp(prefix=f"reconcile-log-{_processes_here()}-{os.getpid()}-")
-        self._removal = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
-
-    def __enter__(self) -> "_Folder":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._removal()
-
-
-def remove_left_folders(folder: str, now: float) -> None:
-    """Remove folders of short logs that processes left there which are no more. Process numbers mean something among the
-    processes that see each other; of others, and of an hour that has not passed, nothing is said."""
-    for name in os.listdir(folder):
-        found = _FOLDER.fullmatch(name)
-        if found is None or int(found[1]) != _processes_here() or _lives(int(found[2])):
-            continue
-        path = os.path.join(folder, name)
-        with suppress(OSError):
-            if now - os.stat(path).st_mtime > _LEFT_SECONDS:
-                shutil.rmtree(path, ignore_errors=True)
-
-
-@cache
-def _remove_left_once() -> None:
-    with suppress(OSError):
-        remove_left_folders(tempfile.gettempdir(), time.time())
-
-
-@cache
-def _processes_here() -> int:
-    """The number of the namespace in which this process has its number; 0 where the system has none."""
-    try:
-        return os.stat("/proc/self/ns/pid").st_ino
-    except OSError:
-        return 0
-
-
-def _lives(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
 class _ShortLog:
     """A short log as it was last seen. `seen` are the files that its checkpoint and its entries stand for, in order."""
 
     def __init__(self, log: str, base: int) -> None:
         self._log = log
-        self._folder = _Folder()
+        self._folder = OwnFolder(_PURPOSE)
         self._short = os.path.join(self._folder.path, "_delta_log")
         self._base = base
         self._opened: dict[int, DeltaTable] = {}
@@ -302,5 +243,5 @@ def _file(path: str) -> tuple[int, ...] | None:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def _let_go(_: _Folder) -> None:
+def _let_go(_: OwnFolder) -> None:
     """Nothing refers to the folder from here any more."""

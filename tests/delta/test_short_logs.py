@@ -14,12 +14,13 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from reconciler.base.own_folders import remove_left_folders
 from reconciler.delta import short_logs
 from reconciler.delta.arrow_rows import plain_table, rows_of
 from reconciler.delta.log_entries import after_commit, put_entry
 from reconciler.delta.opening import open_table
 from reconciler.delta.publishing import publish
-from reconciler.delta.short_logs import open_log, put_checkpoint, remove_left_folders
+from reconciler.delta.short_logs import open_log, put_checkpoint
 from reconciler.engine.stored import Transaction as OurTransaction
 
 
@@ -170,7 +171,7 @@ def test_a_half_written_entry_is_told_as_ever(table: Path) -> None:
 
 
 def test_there_may_be_no_room_for_it(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(short_logs.tempfile, "tempdir", str(table / "nowhere"))
+    monkeypatch.setattr("tempfile.tempdir", str(table / "nowhere"))
     found = open_log(str(table))
     assert found is not None
     assert not is_short(found)
@@ -267,6 +268,7 @@ def test_folders_of_processes_that_are_no_more_go(tmp_path: Path) -> None:
     here = os.stat("/proc/self/ns/pid").st_ino
     names = {
         f"reconcile-log-{here}-{dead.stdout.strip()}-left": False,
+        f"reconcile-answer-{here}-{dead.stdout.strip()}-left": False,
         f"reconcile-log-{here}-{dead.stdout.strip()}-new": True,
         f"reconcile-log-{here}-{os.getpid()}-mine": True,
         f"reconcile-log-{here + 1}-{dead.stdout.strip()}-of-others": True,
