@@ -1,10 +1,9 @@
 """The rows of a query as Arrow: a stream of record batches, or a Parquet file.
 
-What no table stores, such as an interval, is a text. Rows are taken in batches: as values of Python they would take many
-times the memory.
+What no table stores, such as an interval, is a text; so are all values of a column of which one does not fit its type. Rows
+are gone through twice, batch by batch, and never held all at once: first to find the types, then to write.
 """
 
-import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -24,63 +23,95 @@ def write_stream(rows: Rows, into: IO[bytes]) -> None:
     """Write a stream, without compression."""
     import pyarrow as pa
 
-    table = _table(rows)
-    with pa.ipc.new_stream(into, table.schema) as stream:
-        for batch in table.to_batches(max_chunksize=_BATCH):
+    types = _types(rows)
+    with pa.ipc.new_stream(into, _schema(rows, types)) as stream:
+        for batch in _record_batches(rows, types):
             stream.write_batch(batch)
 
 
 def write_parquet(rows: Rows, into: IO[bytes]) -> None:
-    """Write a file. It is made in memory first: whoever reads it may not be able to go back."""
+    """Write a file."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    file = io.BytesIO()
-    pq.write_table(_table(rows), file)
-    into.write(file.getbuffer())
+    types = _types(rows)
+    with pq.ParquetWriter(pa.PythonFile(_Forward(into), "w"), _schema(rows, types)) as file:
+        for batch in _record_batches(rows, types):
+            file.write_batch(batch)
 
 
-def _table(rows: Rows) -> "pa.Table":
-    import pyarrow as pa
+class _Forward:
+    """A pipe, for who asks how much was written: bytes go one after the other, and nobody goes back."""
 
+    closed = False
+
+    def __init__(self, into: IO[bytes]) -> None:
+        self._into = into
+        self._position = 0
+
+    def write(self, data: Any) -> int:
+        self._into.write(data)
+        self._position += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        return self._position
+
+    def flush(self) -> None:
+        self._into.flush()
+
+    def close(self) -> None:
+        """It is whose it was."""
+
+
+def _types(rows: Rows) -> "list[pa.DataType | None]":
+    """The types of the columns; None where values are told as texts."""
     types = [_type_of(column) for column in rows.columns]
-    while True:
-        chunks: list[list[pa.Array]] = [[] for _ in types]
-        try:
-            for batch in _batches(rows.rows):
-                for number, type_ in enumerate(types):
-                    chunks[number].append(_array([row[number] for row in batch], type_, number))
-        except _DoesNotFit as unfit:
-            types[unfit.number] = None
-            continue
-        columns = [pa.chunked_array(parts, type_ or pa.string()) for parts, type_ in zip(chunks, types, strict=True)]
-        return pa.Table.from_arrays(columns, [column.name for column in rows.columns])
-
-
-class _DoesNotFit(Exception):
-    """A value of a column does not fit the column's type: all of the column is told as texts."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
+    for batch in _batches(rows.rows):
+        for number, type_ in enumerate(types):
+            if type_ is not None and not _fit([row[number] for row in batch], type_):
+                types[number] = None
+    return types
 
 
 def _type_of(column: ColumnType) -> "pa.DataType | None":
-    """The type of a column; None where its values are told as texts."""
     try:
         return arrow_schema(json.loads(delta_schema([column]).to_json())).field(0).type
     except (KeyError, ValueError, TypeError):
         return None
 
 
-def _array(values: list[Any], type_: "pa.DataType | None", number: int) -> "pa.Array":
+def _fit(values: list[Any], type_: "pa.DataType") -> bool:
+    import pyarrow as pa
+
+    try:
+        pa.array(values, type_)
+    except (KeyError, ValueError, TypeError, pa.ArrowException):
+        return False
+    return True
+
+
+def _schema(rows: Rows, types: "Sequence[pa.DataType | None]") -> "pa.Schema":
+    import pyarrow as pa
+
+    return pa.schema([(column.name, type_ or pa.string()) for column, type_ in zip(rows.columns, types, strict=True)])
+
+
+def _record_batches(rows: Rows, types: "Sequence[pa.DataType | None]") -> "Iterator[pa.RecordBatch]":
+    import pyarrow as pa
+
+    schema = _schema(rows, types)
+    for batch in _batches(rows.rows):
+        columns = [_array([row[number] for row in batch], type_) for number, type_ in enumerate(types)]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _array(values: list[Any], type_: "pa.DataType | None") -> "pa.Array":
     import pyarrow as pa
 
     if type_ is None:
         return pa.array([None if one is None else str(one) for one in values], pa.string())
-    try:
-        return pa.array(values, type_)
-    except (KeyError, ValueError, TypeError, pa.ArrowException) as error:
-        raise _DoesNotFit(number) from error
+    return pa.array(values, type_)
 
 
 def _batches(rows: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:

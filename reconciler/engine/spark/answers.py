@@ -5,7 +5,8 @@ memory of everybody who uses this Spark. So a result of which it is not known th
 (AnswerFiles.java), where the driver runs the tasks itself. A small one is read at once, a large one whenever somebody wants
 its rows. On a cluster, Spark's own limit holds: `spark.driver.maxResultSize`.
 
-A result may take an eighth of what is free where temporary files are. What is larger is refused (X737).
+A result may take an eighth of what is free where temporary files are. What is larger is refused (X737). Files of a process
+that was killed are removed by a later one (`base.own_folders`).
 """
 
 import io
@@ -18,9 +19,10 @@ from typing import IO, Any, Final, TypeAlias
 
 from pyspark import serializers
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from reconciler.base.errors import EngineError
+from reconciler.base.own_folders import OwnFolder
 from reconciler.engine.spark.session import has_class
 
 _CLASS: Final = "reconciler.AnswerFiles"
@@ -33,22 +35,43 @@ Values: TypeAlias = tuple[Any, ...]
 Convert: TypeAlias = Callable[[Sequence[Any]], Values]
 
 
-def rows_of(frame: DataFrame, convert: Convert, share: int = _SHARE_OF_FREE) -> Sequence[Values]:
-    """The rows of a frame, each as `convert` makes it of Spark's. They may take one part in `share` of what is free for
-    temporary files. Raises EngineError (X700, X737), and what Spark raises."""
-    if _has_few_rows(frame) or not _can_write_files(frame):
+def rows_of(frame: DataFrame, convert: Convert, *, by_files: bool, share: int = _SHARE_OF_FREE) -> Sequence[Values]:
+    """The rows of a frame, each as `convert` makes it of Spark's. `by_files`: whether Spark can write files
+    (`can_write_files`); these may take one part in `share` of what is free for temporary files. Raises EngineError (X700,
+    X737), and what Spark raises."""
+    if not by_files or has_few_rows(frame):
         return list(_converted(lambda: frame.collect(), convert))
     jvm: Any = frame.sparkSession._jvm
-    with tempfile.TemporaryDirectory(prefix="reconcile-answer-") as folder:
-        most = shutil.disk_usage(folder).free // share
-        if not jvm.reconciler.AnswerFiles.write(frame._jdf.javaToPython(), folder, most):
-            free = "an eighth of what is free for temporary files"
-            hint = "ask for fewer rows or columns, or have an output connector write them"
-            raise EngineError("X737", f"the result is larger than {most / 1_000_000_000:,.1f} GB, {free}", hint)
-        files = sorted(Path(folder).iterdir())
-        stored = StoredRows(files, convert)
-        # A list would ask these for their length first, and so go through them twice.
-        return stored if stored.size > _SMALL_BYTES else list(iter(stored))
+    try:
+        with OwnFolder("answer") as folder:
+            most = shutil.disk_usage(folder.path).free // share
+            if not jvm.reconciler.AnswerFiles.write(frame._jdf.javaToPython(), folder.path, most):
+                raise _refused(
+                    f"is larger than {most / 1_000_000_000:,.1f} GB, an eighth of what is free for temporary files"
+                )
+            stored = StoredRows(sorted(Path(folder.path).iterdir()), convert)
+            # A list would ask these for their length first, and so go through them twice.
+            return stored if stored.size > _SMALL_BYTES else list(iter(stored))
+    except OSError as error:
+        raise _refused(f"can't be kept in temporary files: {error.strerror}") from error
+
+
+def can_write_files(session: SparkSession) -> bool:
+    """Whether the driver runs the tasks, and has the class for it: under `spark-submit`, jars are others' business."""
+    jsc: Any = session.sparkContext._jsc
+    return bool(jsc.sc().isLocal()) and has_class(session.sparkContext._gateway, _CLASS)
+
+
+def has_few_rows(frame: DataFrame) -> bool:
+    """Whether the plan says so: a LIMIT, one group, rows that are written in the query. Spark takes such rows with less
+    work, and mostly without a job for each partition."""
+    plan: Any = frame._jdf.queryExecution().optimizedPlan()
+    most = plan.maxRows()
+    return bool(most.isDefined()) and most.get() <= _FEW_ROWS
+
+
+def _refused(why: str) -> EngineError:
+    return EngineError("X737", f"the result {why}", "ask for fewer rows or columns, or have an output connector write them")
 
 
 class StoredRows(Sequence[Values]):
@@ -108,18 +131,3 @@ def _converted(rows: Callable[[], Iterable[Any]], convert: Convert) -> Iterator[
         # Spark knows years of six digits, and Python those from 1 to 9999.
         message = f"a date or a time in the rows can't be shown: {error}"
         raise EngineError("X700", message, "convert it to text in the query, as in CAST(column AS STRING)") from error
-
-
-def _has_few_rows(frame: DataFrame) -> bool:
-    """Whether the plan says so: a LIMIT, one group, rows that are written in the query. Spark takes such rows with less
-    work, and mostly without a job for each partition."""
-    plan: Any = frame._jdf.queryExecution().optimizedPlan()
-    most = plan.maxRows()
-    return bool(most.isDefined()) and most.get() <= _FEW_ROWS
-
-
-def _can_write_files(frame: DataFrame) -> bool:
-    """Whether the driver runs the tasks, and has the class for it: under `spark-submit`, jars are others' business."""
-    context = frame.sparkSession.sparkContext
-    jsc: Any = context._jsc
-    return bool(jsc.sc().isLocal()) and has_class(context._gateway, _CLASS)

@@ -17,7 +17,8 @@ from reconciler.base.errors import EngineError, RegistryError
 from reconciler.engine.protocol import InlineSource, PythonModule, Selection, ViewBuild
 from reconciler.engine.spark.plain_settings import are_plain
 
-_ENDED: Final = "X707"
+_TOLD_AT_ONCE: Final = frozenset({"X707", "X737"})
+"""The end of Spark's process, and a result that is as large on any way."""
 # Their values come from files and partitions, or from where a row stands in them; or nobody knows what they do.
 _OF_PLACES: Final = re.compile(
     r"(?i)\b(rand|randn|random|randstr|uniform|shuffle|uuid|monotonically_increasing_id|spark_partition_id|input_file\w*"
@@ -64,7 +65,7 @@ def is_determined(frame: DataFrame, wanted: ViewBuild) -> bool:
 
 @contextmanager
 def left_to_spark(is_any: Callable[[], bool]) -> Iterator[None]:
-    """What fails inside is not told: of writing, and, where `is_any` says so, of all but the end of Spark's process."""
+    """Failures inside are not told: those of writing; and where `is_any` says so, all that may end otherwise elsewhere."""
     import pyarrow as pa
 
     try:
@@ -72,5 +73,5 @@ def left_to_spark(is_any: Callable[[], bool]) -> Iterator[None]:
     except (RegistryError, OSError, pa.ArrowException):
         return
     except EngineError as error:
-        if not is_any() or error.code == _ENDED:
+        if not is_any() or error.code in _TOLD_AT_ONCE:
             raise

@@ -16,7 +16,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import TimestampType
 
 from reconciler.engine.protocol import Rows, Selection
-from reconciler.engine.spark.answers import rows_of
+from reconciler.engine.spark.answers import can_write_files, rows_of
 from reconciler.engine.spark.commit_log import columns_of
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions
@@ -31,6 +31,7 @@ class Selections:
 
     def __init__(self) -> None:
         self._is_plain = AskedOnce(is_plain_session)
+        self._by_files = AskedOnce(can_write_files)
         self._interruptions = 0
 
     def interrupted(self) -> None:
@@ -42,20 +43,22 @@ class Selections:
         if is_plain(selection) and self._is_plain(sessions()):
             frames, before = PinnedFrames(), self._interruptions
             with left_to_spark(lambda: frames.has_any and self._interruptions == before):
-                return _select(sessions, selection, SETTINGS, frames)
-        return _select(sessions, selection, {}, None)
+                return self._select(sessions, selection, SETTINGS, frames)
+        return self._select(sessions, selection, {}, None)
 
-
-def _select(sessions: Sessions, selection: Selection, settings: Mapping[str, str], frames: StoredFrame | None) -> Rows:
-    session = isolated(sessions, {**selection.settings, **settings})
-    register(session, selection.sources, selection.functions, stored=frames)
-    with translated("select"):
-        frame = session.sql(selection.sql)
-        instants = [index for index, part in enumerate(frame.schema.fields) if isinstance(part.dataType, TimestampType)]
-        # What is analysed keeps the zone it was analysed with; the casts added from here on use UTC.
-        session.conf.set("spark.sql.session.timeZone", "UTC")
-        rows = rows_of(_without_zone(frame, instants), lambda row: _in_utc(row, instants))
-    return Rows(columns_of(frame.schema), rows)
+    def _select(
+        self, sessions: Sessions, selection: Selection, settings: Mapping[str, str], frames: StoredFrame | None
+    ) -> Rows:
+        session = isolated(sessions, {**selection.settings, **settings})
+        register(session, selection.sources, selection.functions, stored=frames)
+        with translated("select"):
+            frame = session.sql(selection.sql)
+            instants = [index for index, part in enumerate(frame.schema.fields) if isinstance(part.dataType, TimestampType)]
+            # What is analysed keeps the zone it was analysed with; the casts added from here on use UTC.
+            session.conf.set("spark.sql.session.timeZone", "UTC")
+            plain, by_files = _without_zone(frame, instants), self._by_files(session)
+            rows = rows_of(plain, lambda row: _in_utc(row, instants), by_files=by_files)
+        return Rows(columns_of(frame.schema), rows)
 
 
 def _without_zone(frame: DataFrame, instants: Sequence[int]) -> DataFrame:
