@@ -1,4 +1,4 @@
-"""What a plan changes, as the client is told it; and which rows are lost, which Feldera's diff has no word for."""
+"""What a plan changes, as the client is told it; and which rows are lost, of which Feldera's diff says nothing."""
 
 from typing import Final
 
@@ -18,17 +18,15 @@ def shown_diff(plan: Plan) -> JsonObject:
     rows are lost, `lost_rows` has the messages of the hazards that say so."""
     own = f".{HTTP_CONNECTOR}"
     lost = masked_in_code(*(hazard.message for hazard in plan.hazards if hazard.code in _LOSES_ROWS))
-    return {
-        **{
-            name: [one for one in found if not one.endswith(own)] if name.endswith(_CONNECTORS) else found
-            for name, found in approval_diff(plan.diff).items()
-        },
-        **({_LOST: list(lost)} if lost else {}),
+    diff = {
+        name: [one for one in found if not one.endswith(own)] if name.endswith(_CONNECTORS) else found
+        for name, found in approval_diff(plan.diff).items()
     }
+    return {**diff, _LOST: list(lost)} if lost else diff
 
 
 def list_changed(diff: JsonObject) -> str:
-    """What changed, in words: `; modified views: named`."""
+    """What changed, in words: `; modified views: named`; then which rows are lost."""
     parts = {**(diff["program_diff"] or {}), **{name: diff[name] for name in diff if name.endswith(_CONNECTORS)}}
-    changed = "".join(f"; {name.replace('_', ' ')}: {', '.join(found)}" for name, found in parts.items() if found)
-    return "".join((changed, *(f"; {message}" for message in diff.get(_LOST, ()))))
+    words = [f"{name.replace('_', ' ')}: {', '.join(found)}" for name, found in parts.items() if found]
+    return "".join(f"; {one}" for one in (*words, *diff.get(_LOST, ())))

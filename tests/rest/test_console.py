@@ -70,6 +70,7 @@ def test_a_plan_is_approved(service: Serving) -> None:
     assert "~</code> <strong>view counted" in shown
     assert "COUNT(*)" in shown
     assert "COUNT(id)" in shown
+    assert "plan.lock" not in shown, "nobody writes one for a pipeline of the API"
     act(service, "console-approved", "approve", 400, digest="sha256:" + "0" * 64, by="ann")
     said = act(service, "console-approved", "approve", digest=digest_in(shown), by="ann", comment="looks right")
     assert "ann approved the plan" in said
