@@ -47,6 +47,11 @@ class Decisions:
         return tuple(one for one in self.rejections if one.id not in lifted)
 
     @property
+    def approvers(self) -> str:
+        """Who gave the approvals that count, each once: `ann, ben`."""
+        return ", ".join(dict.fromkeys(str(row["by"]) for row in self.counting))
+
+    @property
     def counting(self) -> tuple[Mapping[str, Any], ...]:
         """The approvals of people who did not reject the plan since."""
         return tuple(row for row in self.approvals if not self._is_taken_back(row))
@@ -99,11 +104,6 @@ def recorded_approvals(target: Target, plan: Plan) -> tuple[Mapping[str, Any], .
     return read_decisions(target, plan).counting
 
 
-def people_of_rows(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Who recorded approvals, each once: `ann, ben`."""
-    return ", ".join(dict.fromkeys(str(row["by"]) for row in rows))
-
-
 def open_rejections(target: Target, plan: Plan) -> tuple[Rejection, ...]:
     """The rejections that stop this plan, oldest first; none of a plan about which there is nothing to decide."""
     return () if is_nothing_to_decide(plan) else read_decisions(target, plan).open
@@ -120,11 +120,12 @@ def require_something_to_decide(plan: Plan, verb: str) -> None:
         raise ReconcileError("A504", f"the plan of {plan.pipeline} is empty: there is nothing to {verb}")
 
 
-def require_unrejected(target: Target, plan: Plan) -> None:
-    """Raises ApprovalRequired (A585) while a rejection of the plan is open."""
-    found = read_decisions(target, plan).open
-    if found:
-        raise rejected(plan, found)
+def require_unrejected(target: Target, plan: Plan) -> Decisions:
+    """What was decided about a plan. Raises ApprovalRequired (A585) while a rejection of it is open."""
+    decisions = read_decisions(target, plan)
+    if decisions.open:
+        raise rejected(plan, decisions.open)
+    return decisions
 
 
 def rejected(plan: Plan, rejections: Sequence[Rejection]) -> ApprovalRequired:

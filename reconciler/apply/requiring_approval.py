@@ -18,10 +18,10 @@ A rollback brings what was applied before; the files have no part in it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import assert_never
+from typing import Any, assert_never
 
 from reconciler.apply.authors import COMMIT_FIRST, authors_of_change, files_of_nobody
-from reconciler.apply.decisions import people_of_rows, read_decisions, recorded_approvals, require_unrejected
+from reconciler.apply.decisions import Decisions, read_decisions, recorded_approvals, require_unrejected
 from reconciler.apply.people import names_of, people_of
 from reconciler.apply.wanted import Desired
 from reconciler.base.declarations import BootstrapPolicy
@@ -52,11 +52,10 @@ def require_approval(
         return Approval("empty")
     judgements = (*plan.judgements, *judge(measured, plan.policies.policy, plan.pipeline))
     forbid_denied(plan, judgements)
-    if not plan.is_rejected:
-        require_unrejected(target, plan)
-    approval = _bootstrap_approval(target, plan, files)
-    _require_more(target, plan, judgements, approval, files)
-    return _with_people(target, plan, approval)
+    decisions = read_decisions(target, plan) if plan.is_rejected else require_unrejected(target, plan)
+    approval = _bootstrap_approval(target, plan, decisions, files)
+    _require_more(target, plan, judgements, approval, decisions.counting, files)
+    return _with_people(approval, decisions)
 
 
 def approval_for(target: Target, plan: Plan, head: Head | None, found: Desired, measured: Sequence[Hazard]) -> Approval:
@@ -79,21 +78,21 @@ def staged_approval(
 ) -> Approval:
     """The approval that was given for staging. Where somebody rejected the plan since, he took back what he had approved:
     then the approvals that are left are counted again. Raises ApprovalRequired (A501, A509, A585)."""
-    require_unrejected(target, plan)
-    decisions, approval = read_decisions(target, plan), staged.approval
+    decisions, approval = require_unrejected(target, plan), staged.approval
     if not decisions.rejections:
         return approval
     if approval.kind == "recorded" and not decisions.counting:
         raise awaiting(plan, "the approval under which it was staged was taken back")
-    _require_more(target, plan, (*plan.judgements, *judge(measured, plan.policies.policy, plan.pipeline)), approval, files)
-    return _with_people(target, plan, approval)
+    judgements = (*plan.judgements, *judge(measured, plan.policies.policy, plan.pipeline))
+    _require_more(target, plan, judgements, approval, decisions.counting, files)
+    return _with_people(approval, decisions)
 
 
-def _with_people(target: Target, plan: Plan, approval: Approval) -> Approval:
+def _with_people(approval: Approval, decisions: Decisions) -> Approval:
     """With everybody who recorded an approval of the plan that counts, whether it needed one or not: of a plan that others
     rejected that is who overruled them."""
-    rows = recorded_approvals(target, plan)
-    return Approval(approval.kind, people_of_rows(rows), rows[0]["at"] if rows else "")
+    rows = decisions.counting
+    return Approval(approval.kind, decisions.approvers, rows[0]["at"] if rows else "")
 
 
 def forbid_denied(plan: Plan, judgements: Sequence[Judgement]) -> None:
@@ -118,13 +117,13 @@ def _require_more(
     plan: Plan,
     judgements: Sequence[Judgement],
     approval: Approval,
+    rows: Sequence[Mapping[str, Any]],
     files: Mapping[str, str] | None = None,
 ) -> None:
-    """Raises ApprovalRequired (A509) unless as many people approved as policy asks for."""
+    """Raises ApprovalRequired (A509) unless as many people approved as policy asks for; `rows` are their approvals."""
     wanted = approvals_demanded(judgements)
     if wanted == 0:
         return
-    rows = recorded_approvals(target, plan)
     approvers = people_of(str(row["by"]) for row in rows)
     authors = _names_of_all(authors_of_change(target, plan, files)) if approvers else frozenset()
     others = [one for one in approvers if not one.names & authors]
@@ -151,7 +150,7 @@ def _require_more(
 def missing_approvals(target: Target, plan: Plan) -> str | None:
     """What policy still asks for besides what was recorded, in words; None when that is nothing."""
     try:
-        _require_more(target, plan, plan.judgements, Approval("lock"))
+        _require_more(target, plan, plan.judgements, Approval("lock"), recorded_approvals(target, plan))
     except ApprovalRequired as missing:
         return str(missing)
     return None
@@ -166,7 +165,7 @@ def _names_of_all(texts: Iterable[str]) -> frozenset[str]:
     return frozenset().union(*map(names_of, texts))
 
 
-def _bootstrap_approval(target: Target, plan: Plan, files: Mapping[str, str] | None) -> Approval:
+def _bootstrap_approval(target: Target, plan: Plan, decisions: Decisions, files: Mapping[str, str] | None) -> Approval:
     """What `bootstrap_policy` and the environment ask for."""
     if plan.is_rejected:
         raise PlanRejected(
@@ -180,7 +179,7 @@ def _bootstrap_approval(target: Target, plan: Plan, files: Mapping[str, str] | N
         if plan.is_empty:
             return Approval("empty")
         return Approval("policy" if plan.policies.bootstrap is BootstrapPolicy.ALLOW else "first")
-    if recorded_approvals(target, plan):
+    if decisions.counting:
         # A digest does not cover all that is written: descriptions, and settings of what is new.
         require_vouched(target, plan, files)
         return Approval("recorded")

@@ -19,6 +19,7 @@ from reconciler.incremental.words import WAYS
 from reconciler.plan.impact_words import bytes_words, rows_words, seconds_words
 from reconciler.service.status import read_status
 from reconciler.service.status_model import ConnectorStatus, PipelineStatus, RunStatus, StreamStatus
+from reconciler.versions.allowed import describe_allowed
 from reconciler.workspace.pipelines import known_pipelines
 
 _PLAN_EVERY = 10
@@ -99,7 +100,7 @@ def _show_one(status: PipelineStatus) -> None:
         applied = status.applied
         commit = f", commit {short_commit(applied.commit)}" if applied.commit else ""
         say(f"  applied: {short(applied.digest or '')} at {applied.at} by {applied.by or 'unknown'}{commit}")
-        say(f"  approval: {applied.approval.words}")
+        say(f"  approval: {describe_allowed(applied.approval.kind, applied.approval.by)}")
     say(f"  pending: {status.pending}")
     for rejection in status.rejections:
         say(f"  rejected: {rejection.words} ({rejection.at})")

@@ -44,22 +44,13 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """Why a plan may be applied. `kind`: lock (a merged plan.lock), recorded (`reconcile approve`), policy (`allow`),
-    first (a first apply invalidates nothing), empty (nothing to approve), restored (from a checkpoint). `by`: who recorded
-    approvals of it, also where it needed none, or where policy.yaml asked for some besides; of a restore who restored. `at`:
-    when the first of them was recorded."""
+    """Why a plan may be applied. `kind`: lock (a merged plan.lock), recorded (`reconcile approve`), policy (`allow`), first
+    (it invalidates nothing), empty (nothing to approve), restored (from a checkpoint). `by`: everybody who recorded an
+    approval of it, and `at` when the first did; of a restore who restored."""
 
     kind: str
     by: str = ""
     at: str = ""
-
-    @property
-    def words(self) -> str:
-        """`recorded by ann`, `lock and approved by ann`, `policy`."""
-        if not self.by:
-            return self.kind
-        how = "by" if self.kind in ("recorded", "restored") else "and approved by"
-        return f"{self.kind} {how} {self.by}"
 
 
 @dataclass(frozen=True, slots=True)

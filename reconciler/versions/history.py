@@ -13,10 +13,11 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.errors import NotFound, ReconcileError
 from reconciler.base.moments import moment_of
 from reconciler.environment.target import Target
-from reconciler.registry.model import Approval, Head
+from reconciler.registry.model import Head
 from reconciler.registry.protocol import History
 from reconciler.state.histories import published_rows, versions_at
 from reconciler.state.past_applies import applies_in_force
+from reconciler.versions.allowed import describe_allowed
 
 _KINDS: Final = ("settings", "table", "view", "function", "connector")
 
@@ -25,8 +26,8 @@ _KINDS: Final = ("settings", "table", "view", "function", "connector")
 class PastApply:
     """One apply or restore. `approval` says why it was allowed (lock, recorded, policy, first, empty, restored);
     `record` names the definitions as they were from then on (empty: the pipeline was removed). `number` is the registry
-    version: the applies and restores of a pipeline are counted from 1. `approved_by`: who recorded approvals of its plan,
-    where that was asked for (`service.past_applies`)."""
+    version: the applies and restores of a pipeline are counted from 1. `approved_by`: who recorded approvals of its plan;
+    `service.past_applies` fills it in."""
 
     pipeline: str
     at: str
@@ -45,7 +46,7 @@ class PastApply:
     @property
     def allowed_by(self) -> str:
         """Why it was allowed, in words, and who approved it."""
-        return Approval(self.approval, self.by if self.approval == "restored" else self.approved_by).words
+        return describe_allowed(self.approval, self.by if self.approval == "restored" else self.approved_by)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,12 @@ from reconciler.base.names import did_you_mean, fold
 from reconciler.environment.target import Target
 from reconciler.project.manifest.spark_values import shown_decisive
 from reconciler.project.snapshot.objects import KINDS, object_key
-from reconciler.registry.model import Aliases, Approval, Head, ObjectVersions
+from reconciler.registry.model import Aliases, Head, ObjectVersions
 from reconciler.registry.protocol import History
 from reconciler.sql.shown_definitions import without_connectors
 from reconciler.state.histories import published_rows
 from reconciler.state.pruned import Pruned, pruned_versions
+from reconciler.versions.allowed import describe_allowed
 
 _VERSION = re.compile(r"v(0|[1-9][0-9]{0,17})", re.ASCII | re.IGNORECASE)
 _SUMMARY = ("number", "name", "at", "step", "by", "commit", "author", "approval", "approved_by", "plan_digest", "apply_id")
@@ -66,7 +67,7 @@ class VersionSummary:
     @property
     def allowed_by(self) -> str:
         """Why it might be applied, in words, and who approved it."""
-        return Approval(self.approval, self.approved_by).words
+        return describe_allowed(self.approval, self.approved_by)
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,12 +107,12 @@ def test_who_overruled_is_told_also_where_no_approval_was_asked_for(applied: Sho
     applied.reconcile("approve", "shop", digest, "--by", "Bob", "--override-rejection")
     applied.reconcile("approve", "shop", digest, "--by", "Dora")
     applied.reconcile("apply", "shop")
-    assert "approval: policy and approved by Bob, Dora\n" in applied.reconcile("status", "shop")
+    assert "approval: policy; approved by Bob, Dora\n" in applied.reconcile("status", "shop")
     first, _, last = json.loads(applied.reconcile("history", "shop", "--format", "json"))["applies"]
     assert (first["approval"], first["approved_by"]) == ("first", "")
     assert (last["approval"], last["approved_by"]) == ("policy", "Bob, Dora")
-    assert "  policy and approved by Bob, Dora  " in applied.reconcile("history", "shop")
-    assert "  policy and approved by Bob, Dora  " in applied.reconcile("versions", "list", "shop.totals")
+    assert "  policy; approved by Bob, Dora  " in applied.reconcile("history", "shop")
+    assert "  policy; approved by Bob, Dora  " in applied.reconcile("versions", "list", "shop.totals")
 
 
 def test_who_made_the_change_overrules_nobody_where_policy_asks_for_others(applied: Shop) -> None:
