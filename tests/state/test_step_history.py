@@ -75,10 +75,12 @@ def test_relations_that_are_read_together_while_steps_pass_are_of_one_step(shop:
 
     def work() -> None:
         try:
-            for number in range(8):
+            for number in range(100):
                 feed(shop, "left", str(number), {"id": number})
                 feed(shop, "right", str(number), {"id": number, "note": "x"})
                 open_project(shop).run_once()
+                if number > 6 and len({step for step, _ in seen}) >= 3:
+                    break
         except BaseException as error:
             failures.append(error)
             raise
@@ -89,9 +91,9 @@ def test_relations_that_are_read_together_while_steps_pass_are_of_one_step(shop:
         found = open_project(shop).read_step(list(STORED), step)
         return found.step, {name: sorted(one.rows, key=repr) for name, one in found.relations.items()}
 
+    seen = list[tuple[int, dict[str, list[tuple[Any, ...]]]]]()
     writer = threading.Thread(target=work)
     writer.start()
-    seen = []
     while not over.is_set():
         seen.append(read())
     writer.join()
