@@ -30,7 +30,7 @@ from reconciler.service.status_model import ConnectorStatus
 from tests.acceptance.shop import open_shop, stored_rows, write_shop
 from tests.kafka.broker import Broker
 from tests.shops import lineitem
-from tests.shops.lineitem import wait_until
+from tests.waiting import wait_until
 
 PATIENCE = 240.0
 PROGRAM = """\
@@ -68,7 +68,7 @@ class Lake:
             assert self.thread.is_alive(), "the run ended"
             return holds()
 
-        wait_until(comes, PATIENCE)
+        wait_until(comes)
 
     def write(self) -> None:
         """The files of the pipeline."""
@@ -408,7 +408,7 @@ def test_a_disk_without_any_room_holds_the_run_up_and_nothing_is_lost(tmp_path: 
     """The run itself can write nothing, its registry least of all. It waits, and does all of it when there is room again."""
     root = lineitem.make(tmp_path)
     with lineitem.live(root) as process:
-        wait_until(lambda: lineitem.connector(root, "lineitem.history").complete, 60)
+        wait_until(lambda: lineitem.connector(root, "lineitem.history").complete)
         limits = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1, limits[1]))
         lineitem.put(root, "log", "1.json", {"line": "a"}, {"line": "b"})
@@ -420,9 +420,9 @@ def test_a_disk_without_any_room_holds_the_run_up_and_nothing_is_lost(tmp_path: 
         assert "File too large" in told
         assert lineitem.opened(root).select("SELECT * FROM log").rows == ()
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, limits)
-        wait_until(lambda: lineitem.connector(root, "log.lines").rows == 2, 120)
+        wait_until(lambda: lineitem.connector(root, "log.lines").rows == 2)
         lineitem.put(root, "log", "2.json", {"line": "c"})
-        wait_until(lambda: lineitem.connector(root, "log.lines").rows == 3, 60)
+        wait_until(lambda: lineitem.connector(root, "log.lines").rows == 3)
     assert sorted(row[0] for row in stored_rows(root, "log") or []) == ["a", "b", "c"]
 
 

@@ -6,7 +6,6 @@ a view is added. Every row arrives exactly once, whatever the broker does in bet
 
 import json
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import date
@@ -25,6 +24,7 @@ from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from tests.acceptance.shop import open_shop, stored_rows, write_shop
 from tests.kafka.broker import Broker
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.spark
 
@@ -244,10 +244,3 @@ def test_the_broker_dies_on_the_way_and_comes_back(tmp_path: Path, spark_engine:
     assert not thread.is_alive()
     assert_history_came_first(project)
     assert_views_agree(project)
-
-
-def wait_until(holds: Any, seconds: float = 180) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it never came to that"
-        time.sleep(0.3)

@@ -17,7 +17,7 @@ from reconciler.run.running import run_pipeline
 from tests.acceptance.shop import open_shop, stored_rows, write_shop
 from tests.engine.engines import jobs
 from tests.kafka.broker import Broker
-from tests.shops.lineitem import wait_until
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.spark
 
@@ -78,15 +78,15 @@ def test_an_idle_run_starts_no_job_and_writes_nothing(tmp_path: Path, spark_engi
     )
     thread.start()
     try:
-        wait_until(lambda: stored_rows(tmp_path, "v6") == [(1,), (2,)] and (tmp_path / "out").exists(), 180)
+        wait_until(lambda: stored_rows(tmp_path, "v6") == [(1,), (2,)] and (tmp_path / "out").exists())
         # Rates are those of the last ten seconds: until they are over, the report has something to tell.
-        wait_until(lambda: all(one.rows and not one.rows_per_second for one in pipeline.status().connectors), 60)
+        wait_until(lambda: all(one.rows and not one.rows_per_second for one in pipeline.status().connectors))
         settled = engine.looks + 4
-        wait_until(lambda: engine.looks > settled, 60)
+        wait_until(lambda: engine.looks > settled)
         before, seen, files = jobs(), engine.looks, files_below(tmp_path)
         head = pipeline.target.registry.head("shop")
 
-        wait_until(lambda: engine.looks >= seen + 2 * ROUNDS, 120)
+        wait_until(lambda: engine.looks >= seen + 2 * ROUNDS)
 
         assert jobs() - before == 0
         assert pipeline.target.registry.head("shop") == head
@@ -94,7 +94,7 @@ def test_an_idle_run_starts_no_job_and_writes_nothing(tmp_path: Path, spark_engi
 
         # That it was alive all the time: what comes is seen, and a job that runs is counted.
         kafka_broker.produce(topic, [{"id": 3, "amount": 7}])
-        wait_until(lambda: stored_rows(tmp_path, "v6") == [(1,), (2,), (3,)], 120)
+        wait_until(lambda: stored_rows(tmp_path, "v6") == [(1,), (2,), (3,)])
         assert jobs() > before
     finally:
         stopping.set()

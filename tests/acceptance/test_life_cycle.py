@@ -13,7 +13,7 @@ import pytest
 from reconciler.cli.main import run
 from reconciler.engine.protocol import Engine
 from tests.acceptance.shop import open_shop, stored_rows, write_shop
-from tests.shops.lineitem import wait_until
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.spark
 
@@ -54,12 +54,12 @@ def test_run_pause_resume_and_stop_by_force_of_a_real_run(tmp_path: Path, spark_
             [sys.executable, "-c", MAIN, "run", "shop", "--repo", str(tmp_path)], stdout=told, stderr=told
         )
         try:
-            wait_until(lambda: stored_rows(tmp_path, "n") == [(1,)], 180)
+            wait_until(lambda: stored_rows(tmp_path, "n") == [(1,)])
             reconcile(tmp_path, "pause", "shop")
-            wait_until(lambda: state(tmp_path) == "Paused", 60)
+            wait_until(lambda: state(tmp_path) == "Paused")
             (source / "2.json").write_text('{"id": 2, "line": "b"}\n')
             reconcile(tmp_path, "resume", "shop")
-            wait_until(lambda: stored_rows(tmp_path, "n") == [(2,)], 60)
+            wait_until(lambda: stored_rows(tmp_path, "n") == [(2,)])
             assert "reconcile_connector_rows_total{" in reconcile(tmp_path, "status", "shop", "--format", "prometheus")
             assert "is stopped" in reconcile(tmp_path, "stop", "shop", "--force")
             # It ends itself: at once, or in good order where it heard of it between two steps. It is not killed.

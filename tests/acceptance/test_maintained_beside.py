@@ -17,7 +17,7 @@ from tests.acceptance.maintaining_shop import FIRST, MAINTAINED, READER, SECOND,
 from tests.acceptance.shop import stored_rows
 from tests.acceptance.versioned_shop import READS
 from tests.engine.delta_writer import DeltaWriter
-from tests.shops.lineitem import wait_until
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.both_ways
 

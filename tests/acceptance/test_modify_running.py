@@ -30,7 +30,7 @@ from reconciler.run.running import run_pipeline
 from reconciler.service.pipeline import Pipeline
 from reconciler.state.events import LoggedEvent
 from tests.kafka.broker import Broker
-from tests.shops.lineitem import wait_until
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.spark
 
@@ -479,7 +479,7 @@ def test_a_live_run_publishes_steps_while_an_apply_builds_and_goes_on_with_the_n
     def one_more_step() -> None:
         number = next(ids)
         shop.put("notes", {"id": number, "note": "live"})
-        wait_until(lambda: any(f'"id": {number},' in row for row in shop.rows("notes")), 120)
+        wait_until(lambda: any(f'"id": {number},' in row for row in shop.rows("notes")))
 
     def while_it_builds(boundary: str) -> None:
         if boundary in ("prebuild:before", "prebuild:effected"):
@@ -493,7 +493,7 @@ def test_a_live_run_publishes_steps_while_an_apply_builds_and_goes_on_with_the_n
         shop.pipeline().approve(plan.digest)
         shop.pipeline().observed(boundary=while_it_builds).apply()
         one_more_step()
-        wait_until(lambda: shop.sink("large") == shop.rows("large"), 120)
+        wait_until(lambda: shop.sink("large") == shop.rows("large"))
     finally:
         stopping.set()
         going.join(120)

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,6 +24,7 @@ from reconciler.run.running import run_pipeline
 from reconciler.state.lease import hold_lease, this_process
 from reconciler.testing.crashes import Crash, crash_at
 from tests.acceptance.shop import AFTER, BEFORE, copy_of, open_shop, stored_rows, write_shop
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.spark
 ROOT = Path(__file__).parents[2]
@@ -331,12 +331,12 @@ def test_a_live_run_hands_over_to_an_apply_at_a_step_boundary_and_goes_on(files:
     thread = threading.Thread(target=live)
     thread.start()
     try:
-        _wait_until(lambda: open_shop(files, spark_engine).status().step == 2)
+        wait_until(lambda: open_shop(files, spark_engine).status().step == 2)
         program = files / "pipelines/shop/program.sql"
         program.write_text(program.read_text().replace("SUM(amount)", "MIN(amount)"))
         open_shop(files, spark_engine).apply()
         write_lines(files, "three.json", [{"id": 8, "kind": "z", "amount": 3}])
-        _wait_until(lambda: len(stored_rows(files, "by_kind") or []) == 3)
+        wait_until(lambda: len(stored_rows(files, "by_kind") or []) == 3)
     finally:
         stop.set()
         thread.join(60)
@@ -363,12 +363,3 @@ def _token(registry: object) -> int:
     found = registry.document("shop", Lease)  # type: ignore[attr-defined]
     assert found is not None
     return int(found.token)
-
-
-def _wait_until(condition: object, seconds: float = 90.0) -> None:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():  # type: ignore[operator]
-            return
-        time.sleep(0.2)
-    pytest.fail("it did not happen in time")

@@ -18,7 +18,7 @@ from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import stored_rows
 from tests.acceptance.versioned_shop import READS, VersionedShop, once_at
 from tests.engine.delta_writer import DeltaWriter
-from tests.shops.lineitem import wait_until
+from tests.waiting import wait_until
 
 INPUT = """\
   connectors:

@@ -4,7 +4,6 @@ read the old ones, and the switch is at a step."""
 import json
 import shutil
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +30,7 @@ from reconciler.testing.crashes import POINTS, Crash, crash_at
 from reconciler.testing.recording import RecordingEngine
 from reconciler.testing.tables import Contents
 from tests.engine.delta_writer import DeltaWriter
+from tests.waiting import wait_until
 
 YAML = """\
 apiVersion: reconciler/v1
@@ -193,7 +193,7 @@ def running(root: Path) -> Iterator[list[BaseException]]:
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        wait_for(lambda: bool(failures) or is_held(root))
+        wait_until(lambda: bool(failures) or is_held(root))
         yield failures
     finally:
         ended.set()
@@ -204,13 +204,6 @@ def running(root: Path) -> Iterator[list[BaseException]]:
 def is_held(root: Path) -> bool:
     lease = opened(root).target.registry.document("shop", Lease)
     return lease is not None and lease.value.command == "run" and not lease.value.released
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.02)
 
 
 class Feeding:
@@ -225,7 +218,7 @@ class Feeding:
         self.builds -= 1
         before = step(self.root)
         feed(self.root, 1000 + before)
-        wait_for(lambda: step(self.root) > before)
+        wait_until(lambda: step(self.root) > before)
         self.published += 1
 
 
@@ -282,8 +275,8 @@ def test_steps_are_published_while_new_versions_are_built_and_the_switch_is_at_a
         switched = head(shop)
         at_switch = step(shop)
         feed(shop, 2000)
-        wait_for(lambda: step(shop) > at_switch or bool(failures))
-        wait_for(lambda: len(seen) > 0 and seen[-1][1] > at_switch)
+        wait_until(lambda: step(shop) > at_switch or bool(failures))
+        wait_until(lambda: len(seen) > 0 and seen[-1][1] > at_switch)
         over.set()
         reader.join()
     assert failures == []
@@ -341,7 +334,7 @@ def test_a_table_that_evolves_keeps_the_rows_that_come_meanwhile(shop: Path) -> 
         apply(shop, engine)
         at_switch = step(shop)
         feed(shop, 2000)
-        wait_for(lambda: step(shop) > at_switch or bool(failures))
+        wait_until(lambda: step(shop) > at_switch or bool(failures))
     assert failures == []
     rows = contents_at(shop, head(shop))["fed"].rows
     assert len(rows) == 1 + 2 + 1

@@ -1,7 +1,5 @@
 """A service over HTTP for tests, and the real client of it."""
 
-import contextlib
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.programs import Program, begin
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from feldera import FelderaClient, Pipeline
@@ -48,11 +47,9 @@ class Serving:
 
     def wait_until_held(self) -> int:
         """The process that has come there, when one has."""
-        for _ in range(600):
-            with contextlib.suppress(FileNotFoundError, ValueError):
-                return int((self.root / "held").read_text())
-            time.sleep(0.05)
-        raise AssertionError(f"nobody comes to {(self.root / 'hold').read_text()}")
+        held = self.root / "held"
+        wait_until(lambda: held.is_file() and held.read_text())
+        return int(held.read_text())
 
     def let_go(self) -> None:
         """Have those who are held go on, and all who come."""

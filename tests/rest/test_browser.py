@@ -15,6 +15,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from tests.rest.browser import browser
 from tests.rest.conftest import ROOT, Serving
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -54,10 +55,6 @@ def shop(lasting: Serving) -> Pipeline:
     pipeline.modify(sql=sql.replace("total > 100", "total > 90"))
     pipeline.start()
     return pipeline
-
-
-def wait_until(is_so) -> None:  # type: ignore[no-untyped-def]
-    WebDriverWait(None, 60, 0.1).until(lambda _: is_so())  # type: ignore[type-var]
 
 
 def see(chrome: "Chrome", service: Serving, path: str = "/") -> str:

@@ -5,9 +5,8 @@ import io
 import json
 import re
 import shutil
-import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from reconciler.rest.processes import lines_of
 from reconciler.service.project import Project
 from reconciler.workspace.desired import validate_pipeline
 from tests.rest.conftest import Serving, new_repository
+from tests.waiting import wait_until
 
 TABLE = "CREATE TABLE items (id BIGINT);\n"
 VIEW = "CREATE VIEW counted AS SELECT COUNT(*) AS n FROM items;"
@@ -187,11 +187,11 @@ def test_what_fails_and_what_became_no_row_is_found(service: Serving) -> None:
         "console-failing", f"CREATE TABLE items (id BIGINT) WITH ('connectors' = '{json.dumps([files])}');" + VIEW
     )
     pipeline.start()
-    wait_for(lambda: "no number" in page(service, "/console/pipelines/console-failing/dead_letters"))
+    wait_until(lambda: "no number" in page(service, "/console/pipelines/console-failing/dead_letters"))
     raw = requests.get(f"{service.address}/console/pipelines/console-failing/dead_letters", timeout=60).text
     assert "<b>no number" not in raw
     (folder / "a.json").write_text("{}\n" * 100)
-    wait_for(lambda: "X711" in page(service, "/"))
+    wait_until(lambda: "X711" in page(service, "/"))
     assert "changed after it was read" in page(service, "/console/pipelines/console-failing")
     pipeline.stop(force=True)
 
@@ -293,14 +293,6 @@ def test_texts_are_laid_side_by_side() -> None:
         ("", "d", True),
         ("FROM t", "FROM t", False),
     ]
-
-
-def wait_for(is_so: Callable[[], bool]) -> None:
-    for _ in range(200):
-        if is_so():
-            return
-        time.sleep(0.1)
-    raise AssertionError("it does not become so")
 
 
 def test_credentials_are_masked_as_commands_mask_them(service: Serving) -> None:

@@ -2,7 +2,6 @@
 
 import io
 import json
-import time
 import zipfile
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from feldera.enums import BootstrapPolicy, CheckpointStatus, CompletionTokenStat
 from feldera.rest.errors import FelderaAPIError
 
 from tests.rest.conftest import Serving
+from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -257,11 +257,8 @@ def test_a_connector_that_fails_says_why(service: Serving) -> None:
         pipeline.wait_for_completion(timeout_s=1.5)
     assert list(pipeline.query("SELECT * FROM t")) == [{"id": 1}]
     (folder / "a.json").write_text('{"id": 1}\n{"id": 2}\n')
-    for _ in range(100):
-        told = pipeline.input_connector_stats("t", "files")
-        if told.transport_errors:
-            break
-        time.sleep(0.1)
+    wait_until(lambda: pipeline.input_connector_stats("t", "files").transport_errors)
+    told = pipeline.input_connector_stats("t", "files")
     assert told.transport_errors
     assert (told.transport_errors[0].tag, told.health and told.health.status) == ("X711", "Unhealthy")
     assert "a.json" in told.transport_errors[0].message

@@ -17,6 +17,7 @@ from feldera.enums import BootstrapPolicy, PipelineStatus
 from reconciler.environment.target import open_target
 from reconciler.state.lease import hold_lease, this_process
 from tests.rest.conftest import Serving
+from tests.waiting import wait_until
 
 TABLE = "CREATE TABLE items (id BIGINT);\n"
 VIEW = "CREATE MATERIALIZED VIEW counted AS SELECT COUNT(*) AS n FROM items;"
@@ -126,10 +127,8 @@ class Sender:
 
     def wait_for_more(self, rows: int) -> None:
         """Return when so many more rows are acknowledged: how long this takes is the machine's business."""
-        wanted, deadline = len(self.acknowledged) + rows, time.monotonic() + 60
-        while len(self.acknowledged) < wanted:
-            assert time.monotonic() < deadline, f"{len(self.acknowledged)} of {wanted} rows are acknowledged"
-            time.sleep(0.02)
+        wanted = len(self.acknowledged) + rows
+        wait_until(lambda: len(self.acknowledged) >= wanted)
 
     def _send(self) -> None:
         while not self._ends.is_set():
@@ -221,10 +220,7 @@ def test_a_run_that_was_left_is_waited_for_however_long_it_lives(
         # What is to run all the same may be asked for again.
         pipeline.start(wait=False)
         assert not workers(service)
-    for _ in range(300):
-        if workers(service):
-            break
-        time.sleep(0.1)
+    wait_until(lambda: workers(service))
     pipeline.wait_for_status(PipelineStatus.RUNNING, timeout=30)
     pipeline.stop(force=True)
 

@@ -3,7 +3,6 @@ The bootstrap ends as if nothing had been. Checkpoints are whole or not there.""
 
 import contextlib
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from reconciler import Project
 from tests.cells import mostly_slow
 from tests.rest.conftest import Serving
 from tests.rest.test_killed import TABLE, VIEW, Sender, kill_all, kill_http, kill_worker, started_again, workers
+from tests.waiting import wait_until
 
 KILLS = (kill_http, kill_worker, kill_all)
 WITHIN_A_BOOTSTRAP = (
@@ -45,21 +45,8 @@ def _kill_whom_is_held(service: Serving, kill: Callable[[Serving], None]) -> Non
     """Kill, and let nobody go before the one who is held is dead: those whom nobody needs any more are killed by others."""
     held = service.wait_until_held()
     kill(service)
-    for _ in range(100):
-        if not psutil.pid_exists(held):
-            break
-        time.sleep(0.05)
+    wait_until(lambda: not psutil.pid_exists(held))
     service.let_go()
-
-
-def _sends(sender: Sender, rows: int) -> None:
-    """Wait until so many more rows were acknowledged."""
-    wanted = len(sender.acknowledged) + rows
-    for _ in range(600):
-        if len(sender.acknowledged) >= wanted:
-            return
-        time.sleep(0.05)
-    raise AssertionError("no rows are acknowledged")
 
 
 def _rows(pipeline: Pipeline, sender: Sender) -> list[int]:
@@ -80,7 +67,7 @@ def test_a_bootstrap_ends_as_if_nothing_had_been_killed(
     pipeline = service.pipeline("ledger", TABLE)
     pipeline.start()
     with Sender(service, "ledger") as sender:
-        _sends(sender, 10)
+        sender.wait_for_more(10)
         # At once: requests were acknowledged that no step has read.
         pipeline.stop(force=True)
     pipeline.modify(sql=TABLE + VIEW)
@@ -107,7 +94,7 @@ def test_a_checkpoint_that_is_asked_for_is_whole_or_not_there(
     service = own_service()
     service.pipeline("ledger", TABLE).start()
     with Sender(service, "ledger") as sender:
-        _sends(sender, 5)
+        sender.wait_for_more(5)
         service.hold(place)
 
         def ask() -> None:
@@ -117,7 +104,7 @@ def test_a_checkpoint_that_is_asked_for_is_whole_or_not_there(
         asking = threading.Thread(target=ask)
         asking.start()
         service.wait_until_held()
-        _sends(sender, 5)
+        sender.wait_for_more(5)
         if kill is kill_worker:
             # It is the service that is held, which lives on.
             kill(service)
@@ -126,7 +113,7 @@ def test_a_checkpoint_that_is_asked_for_is_whole_or_not_there(
             _kill_whom_is_held(service, kill)
         pipeline = started_again(service, "ledger")
         asking.join()
-        _sends(sender, 5)
+        sender.wait_for_more(5)
     named = len(_named_checkpoints(service))
     # A service that lives on writes it, whatever was killed beside it.
     assert named == (place == "checkpoint:effected" or kill is kill_worker)
@@ -147,12 +134,12 @@ def test_the_checkpoint_of_a_stop_is_whole_or_not_there(
     pipeline = service.pipeline("ledger", TABLE)
     pipeline.start()
     with Sender(service, "ledger") as sender:
-        _sends(sender, 10)
+        sender.wait_for_more(10)
         service.hold(place)
         pipeline.stop(force=False, wait=False)
         _kill_whom_is_held(service, kill)
         pipeline = started_again(service, "ledger")
-        _sends(sender, 5)
+        sender.wait_for_more(5)
     _rows(pipeline, sender)
     stops = [one for one in Project.open(service.root).pipeline("ledger").checkpoints() if one.cause == "stop"]
     assert len(stops) == (place == "checkpoint:effected")

@@ -1,6 +1,5 @@
 """Transactions through the real client: nothing is seen of them before their commit, and all of it at once."""
 
-import time
 from collections.abc import Callable
 
 import pytest
@@ -9,6 +8,7 @@ from feldera.rest.errors import FelderaAPIError
 
 from tests.rest.conftest import Serving
 from tests.rest.test_killed import kill_all, kill_http, started_again
+from tests.waiting import wait_until
 
 TABLES = "CREATE TABLE items (id BIGINT NOT NULL PRIMARY KEY, name VARCHAR); CREATE TABLE others (id BIGINT);"
 
@@ -58,10 +58,7 @@ def test_a_commit_that_is_not_waited_for_is_under_way(service: Serving) -> None:
     pipeline.commit_transaction(wait=False)
     assert (pipeline.transaction_id(), pipeline.transaction_status()) == (1, TransactionStatus.CommitInProgress)
     pipeline.resume()
-    for _ in range(100):
-        if pipeline.transaction_status() == TransactionStatus.NoTransaction:
-            break
-        time.sleep(0.1)
+    wait_until(lambda: pipeline.transaction_status() == TransactionStatus.NoTransaction)
     assert pipeline.transaction_id() is None
     assert list(pipeline.query("SELECT * FROM others")) == [{"id": 1}]
     pipeline.pause()
@@ -119,10 +116,7 @@ def test_a_commit_does_not_wait_for_a_table_that_is_dropped(service: Serving) ->
     pipeline.stop(force=True)
     pipeline.modify(sql=TABLES.partition(";")[0] + ";")
     pipeline.start(bootstrap_policy=BootstrapPolicy.ALLOW)
-    for _ in range(100):
-        if pipeline.transaction_status() == TransactionStatus.NoTransaction:
-            break
-        time.sleep(0.1)
+    wait_until(lambda: pipeline.transaction_status() == TransactionStatus.NoTransaction)
     assert [row["id"] for row in pipeline.query("SELECT * FROM items")] == [1]
     assert pipeline.start_transaction() == 2
     pipeline.stop(force=True)

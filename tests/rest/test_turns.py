@@ -9,6 +9,7 @@ import pytest
 from reconciler.rest.door import sent
 from reconciler.rest.errors import Refused
 from reconciler.rest.turns import Admitted, Gate, wait_for_turn
+from tests.waiting import wait_until
 
 
 def _in_background(gate: Gate, came: list[str], name: str, changes: str = "") -> list[Admitted]:
@@ -24,14 +25,6 @@ def _in_background(gate: Gate, came: list[str], name: str, changes: str = "") ->
     return found
 
 
-def _soon(came: list[str], wanted: list[str]) -> None:
-    for _ in range(100):
-        if came == wanted:
-            return
-        time.sleep(0.02)
-    assert came == wanted
-
-
 def test_who_waits_works_in_order_when_one_has_worked() -> None:
     gate, came = Gate(at_once=1, most=10), list[str]()
     first = gate.enter()
@@ -39,9 +32,9 @@ def test_who_waits_works_in_order_when_one_has_worked() -> None:
     assert (came, second, third) == ([], [], [])
     first.has_worked()
     first.has_worked()
-    _soon(came, ["second"])
+    wait_until(lambda: came == ["second"])
     second[0].leave()
-    _soon(came, ["second", "third"])
+    wait_until(lambda: came == ["second", "third"])
 
 
 def test_statements_on_a_pipeline_take_turns_and_hold_up_no_query() -> None:
@@ -52,7 +45,7 @@ def test_statements_on_a_pipeline_take_turns_and_hold_up_no_query() -> None:
     gate.enter()
     assert not second
     first.leave()
-    _soon(came, ["second"])
+    wait_until(lambda: came == ["second"])
     second[0].leave()
     gate.enter("shop")
 
@@ -74,9 +67,9 @@ def test_an_answer_may_be_let_go_by_who_has_the_lock() -> None:
     name = Collecting("shop")
     name.answers = [gate.enter()]
     assert _in_background(gate, came, "who lets go", name)
-    _soon(came, ["who lets go"])
+    wait_until(lambda: came == ["who lets go"])
     assert _in_background(gate, came, "who comes after him")
-    _soon(came, ["who lets go", "who comes after him"])
+    wait_until(lambda: came == ["who lets go", "who comes after him"])
 
 
 def test_statements_on_a_pipeline_are_so_many() -> None:

@@ -23,9 +23,10 @@ from reconciler.run.step_words import describe_step_result
 from reconciler.run.stepping import StepResult
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
-from tests.shops.lineitem import YAML, connector, events, happened, live, make, opened, put, wait_until
+from tests.shops.lineitem import YAML, connector, events, happened, live, make, opened, put
 from tests.shops.runs import Reconcile, rows, state, status
 from tests.small_disk import small_disk
+from tests.waiting import wait_until
 
 
 def test_a_connector_that_fails_holds_up_no_other_and_recovers_by_itself(root: Path, reconcile: Reconcile) -> None:
@@ -314,7 +315,7 @@ def test_a_run_on_a_full_disk_waits_for_longer_than_its_lease_and_goes_on(
         root = make(disk.root / "shop")
         (tmp_path / "1.json").write_text('{"line": "a"}\n')
         with live(root) as process:
-            wait_until(lambda: connector(root, "lineitem.history").complete, 60)
+            wait_until(lambda: connector(root, "lineitem.history").complete)
             disk.fill()
             # There, a file takes no room.
             (root / "source/log/1.json").symlink_to(tmp_path / "1.json")
@@ -332,7 +333,7 @@ def test_a_run_on_a_full_disk_waits_for_longer_than_its_lease_and_goes_on(
             assert process.poll() is None
             assert rows(root, "log") == []
             disk.make_room()
-            wait_until(lambda: len(rows(root, "log")) == 1, 90)
+            wait_until(lambda: len(rows(root, "log")) == 1)
             process.send_signal(signal.SIGTERM)
             _, rest = process.communicate(timeout=60)
             assert "panicked" not in rest
@@ -344,7 +345,7 @@ def test_a_run_that_is_told_to_stop_on_a_full_disk_ends(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", "8m") as disk:
         root = make(disk.root / "shop")
         with live(root) as process:
-            wait_until(lambda: connector(root, "lineitem.history").complete, 60)
+            wait_until(lambda: connector(root, "lineitem.history").complete)
             disk.fill()
             process.send_signal(signal.SIGTERM)
             _, told = process.communicate(timeout=60)

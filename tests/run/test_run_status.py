@@ -17,8 +17,9 @@ from reconciler.testing.crashes import Crash
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.faults import Fault, Faults, Style, run_with
 from tests.engine.delta_writer import DeltaWriter
-from tests.shops.lineitem import YAML, connector, events, live, make, opened, put, wait_until
+from tests.shops.lineitem import YAML, connector, events, live, make, opened, put
 from tests.shops.runs import COMMAND, Reconcile, status
+from tests.waiting import wait_until
 
 
 def test_rejected_records_are_counted_by_connector_over_restarts(root: Path, reconcile: Reconcile) -> None:

@@ -24,8 +24,9 @@ from reconciler.state.controls import ask_to_stop, pause, read_controls, resume,
 from reconciler.state.stopping import live_run, stop_run
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
-from tests.shops.lineitem import YAML, connector, events, happened, live, make, opened, put, wait_until
+from tests.shops.lineitem import YAML, connector, events, happened, live, make, opened, put
 from tests.shops.runs import COMMAND, Reconcile, rows, state, status
+from tests.waiting import wait_until
 
 
 def hold_elsewhere(target: Target, seconds: float) -> None:

@@ -16,9 +16,10 @@ from reconciler.run.running import run_pipeline
 from reconciler.state.controls import read_controls
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.emissions import connector
-from tests.shops.lineitem import YAML, happened, live, make, opened, put, wait_until
+from tests.shops.lineitem import YAML, happened, live, make, opened, put
 from tests.shops.runs import commands, rows, status
 from tests.shops.sea import Sea, lagging, vacuum
+from tests.waiting import wait_until
 
 
 @contextmanager

@@ -16,8 +16,9 @@ from reconciler.service.pipeline import Pipeline
 from reconciler.state.lease import hold_lease, this_process
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
-from tests.shops.lineitem import make, opened, put, wait_until
+from tests.shops.lineitem import make, opened, put
 from tests.shops.runs import rows
+from tests.waiting import wait_until
 
 VIEWS = """\
 CREATE TABLE lineitem (id BIGINT NOT NULL PRIMARY KEY, part VARCHAR);

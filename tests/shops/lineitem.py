@@ -120,17 +120,6 @@ def connector(root: Path, name: str) -> ConnectorStatus:
     return next(one for one in opened(root).status().connectors if one.name == name)
 
 
-def wait_until(true: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Wait for something; fail when it does not come. Looking takes a quarter of the time at most: the rest is for who is
-    waited for."""
-    until = time.monotonic() + seconds
-    looked = time.monotonic()
-    while not true():
-        assert time.monotonic() < until, "it did not come"
-        time.sleep(max(0.05, min(1.0, 3 * (time.monotonic() - looked))))
-        looked = time.monotonic()
-
-
 @contextmanager
 def live(root: Path, *options: str) -> Iterator[Program]:
     """A run in a process of its own; killed at the end, if it still lives."""

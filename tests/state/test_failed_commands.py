@@ -19,8 +19,9 @@ from reconciler.state.lease import hold_lease, this_process
 from reconciler.testing.memory import MemoryRegistry
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
-from tests.shops.lineitem import PROGRAM, YAML, events, happened, live, make, opened, wait_until
+from tests.shops.lineitem import PROGRAM, YAML, events, happened, live, make, opened
 from tests.shops.runs import Reconcile, state, status
+from tests.waiting import wait_until
 
 CHANGED = PROGRAM.replace("SELECT part FROM", "SELECT id, part FROM")
 

@@ -20,7 +20,7 @@ from tests.acceptance.shop import write_shop
 from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
 from tests.retention.pruning.shop import FIRST, SECOND, SHORT, THIRD, Shop, files_at, pruned, remaining
-from tests.shops.lineitem import wait_until
+from tests.waiting import wait_until
 
 BOUNDARIES = (
     "prune:before",

@@ -22,7 +22,7 @@ from reconciler.testing.recording import RecordingEngine
 from tests.cells import mostly_slow
 from tests.retention.pruning.shop import FIRST, READS, SECOND, SHORT, THIRD, Shop, files_at
 from tests.retention.pruning.test_crashes import BOUNDARIES, Stubborn
-from tests.shops.lineitem import wait_until
+from tests.waiting import wait_until
 
 
 def events(shop: Shop, event: Event) -> list[dict[str, Any]]:
