@@ -196,26 +196,33 @@ def masked_in_words(text: str) -> str:
 def masked_within(value: Any) -> Any:
     """A value of JSON with what are credentials in its texts replaced, each text by itself. Names stand. The default of
     something that has a name is what that name is set to; words of an author are no code."""
+    return _masked_within(value, {})
+
+
+def _masked_within(value: Any, known: dict[str, str]) -> Any:
+    """`known`: texts that came before, and what was made of them. Most of a large plan are the names of few relations."""
     match value:
         case str():
-            return masked_in_code(value)[0]
+            if value not in known:
+                known[value] = masked_in_code(value)[0]
+            return known[value]
         case Mapping():
             named = value.get("name")
-            return {name: _masked_part(named, name, part) for name, part in value.items()}
+            return {name: _masked_part(named, name, part, known) for name, part in value.items()}
         case list() | tuple():
-            return [masked_within(part) for part in value]
+            return [_masked_within(part, known) for part in value]
         case _:
             return value
 
 
-def _masked_part(named: Any, key: str, part: Any) -> Any:
+def _masked_part(named: Any, key: str, part: Any, known: dict[str, str]) -> Any:
     match part:
         case str() if key == "default" and isinstance(named, str):
             return masked_as_set(named, part)[0]
         case _ if key in _WORDS_OF_AUTHORS:
             return _masked_words(part)
         case _:
-            return masked_within(part)
+            return _masked_within(part, known)
 
 
 def _masked_words(part: Any) -> Any:
