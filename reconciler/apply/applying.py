@@ -22,7 +22,7 @@ Rules:
 
 import getpass
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reconciler.apply.carrying_out import carry_out
 from reconciler.apply.decisions import decisions_of, require_unrejected
@@ -32,6 +32,7 @@ from reconciler.apply.requiring_approval import approval_for, require_newest, re
 from reconciler.apply.sizes import measure_hazards
 from reconciler.apply.wanted import Desired, Wanted, from_files, pinned_apply, remember_unchanged, require_engine_of
 from reconciler.base.boundaries import BEFORE, RECORDED
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import EngineError, LeaseHeld, ReconcileError
 from reconciler.base.moments import this_moment
 from reconciler.base.names import fold

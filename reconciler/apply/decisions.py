@@ -14,10 +14,10 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from reconciler.apply.people import is_same_text, names_of
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import canonical_json, short
 from reconciler.base.errors import ApprovalRequired, ReconcileError
 from reconciler.base.printing import printable

@@ -4,9 +4,9 @@ Files with errors do not stand in the way: then what is applied is explained, wi
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from reconciler.apply.planning import plan_with_programs
+from reconciler.base.dataclass import dataclass
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.errors import ManifestInvalid, NotFound
 from reconciler.base.names import did_you_mean, fold

@@ -11,7 +11,6 @@ which only an apply measures (H912). What approvals and rejections mean for each
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from reconciler.apply.decisions import (
     Decisions,
@@ -24,6 +23,7 @@ from reconciler.apply.decisions import (
 from reconciler.apply.people import names_of, require_named
 from reconciler.apply.requiring_approval import forbid_denied, lock_problem, made_the_change
 from reconciler.apply.waiting_plans import find_waiting
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import digest_text
 from reconciler.base.errors import PlanRejected, ReconcileError
 from reconciler.base.moments import this_moment

@@ -14,9 +14,9 @@ import re
 import shlex
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import ReconcileError
 from reconciler.base.printing import is_seen
 

@@ -5,8 +5,9 @@ where the pipeline's relations would stand (A505). Anything else is an error, ne
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import BootstrapPolicy, stricter
 from reconciler.base.errors import LeaseHeld, ManifestInvalid, ReconcileError
 from reconciler.base.names import fold

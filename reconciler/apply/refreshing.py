@@ -12,11 +12,12 @@
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reconciler.apply.prebuilding import as_stored
 from reconciler.apply.staging import HANDOVER_WAIT_SECONDS, remove_folders, require_closed
 from reconciler.base.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import canonical_json
 from reconciler.base.errors import NotFound, ReconcileError
 from reconciler.base.moments import this_moment

@@ -6,11 +6,11 @@ while the plan is carried out is recorded, and whoever rejects is told that it m
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from reconciler.apply.decisions import require_something_to_decide
 from reconciler.apply.people import require_named
 from reconciler.apply.waiting_plans import find_waiting
+from reconciler.base.dataclass import dataclass
 from reconciler.environment.target import Target
 from reconciler.plan.model import Plan
 from reconciler.registry.model import Head

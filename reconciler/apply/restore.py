@@ -19,7 +19,7 @@ import getpass
 import re
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reconciler.apply.decisions import require_unrejected
 from reconciler.apply.giving_approval import give_approval
@@ -33,6 +33,7 @@ from reconciler.apply.restore_plans import (
 )
 from reconciler.apply.restored_outputs import RestoredOutput, restored_outputs, taken_over_folders
 from reconciler.base.boundaries import BEFORE
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import digest_json
 from reconciler.base.errors import EngineError, NotFound, ReconcileError
 from reconciler.delta.opening import join_location

@@ -15,12 +15,13 @@ its merged files say another program than the checkpoint, the restore is approve
 """
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reconciler.apply.decisions import recorded_approvals
 from reconciler.apply.planning import policies_for, require_apart, what_is_beside
 from reconciler.apply.requiring_approval import awaiting, not_of_the_branch, require_approval
 from reconciler.apply.restored_outputs import restored_outcomes, restored_outputs, taken_over_folders
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import canonical_json, digest_json
 from reconciler.base.errors import ApprovalRequired
 from reconciler.base.moments import this_moment

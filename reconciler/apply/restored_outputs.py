@@ -1,9 +1,9 @@
 """What a restore will have its outputs write, and where: told before it is done, in its plan and by whoever does it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import assert_never
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.connectors.catalogue import told_address
 from reconciler.connectors.transport import Direction

@@ -17,7 +17,7 @@ To promote it, or drop it: `promoting`.
 
 import uuid
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reconciler.apply.planning import plan_between
 from reconciler.apply.prebuilding import as_stored
@@ -25,6 +25,7 @@ from reconciler.apply.requiring_approval import approval_for
 from reconciler.apply.sizes import measure_hazards
 from reconciler.apply.wanted import from_files, pinned_apply, remember_unchanged
 from reconciler.base.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import EngineError, ReconcileError
 from reconciler.base.moments import this_moment
 from reconciler.base.names import fold

@@ -1,8 +1,8 @@
 """What an apply is to bring: the files of a pipeline, or what else is wanted."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import ReconcileError
 from reconciler.environment.commits import commit_of
 from reconciler.environment.merged import remember

@@ -7,10 +7,11 @@ and are absent from what comes out of the registry.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final, TypeAlias
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.diagnostics import Location
 from reconciler.base.digest import JsonObject
 

@@ -6,10 +6,10 @@ and explained in docs/errors.md.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 
 MAXIMUM_LISTED: Final = 1_000

@@ -5,9 +5,9 @@ next thing to do. The command line turns them into a line on stderr and an exit 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.secrets.known_values import without_secrets
 

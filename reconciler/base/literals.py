@@ -11,9 +11,9 @@ or of a sentence puts what follows the wrong way round. Every look takes as long
 import re
 from array import array
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.patterns import lazy_pattern
 
 _PREFIX: Final = r"(?<![\w'\"\\])(?P<prefix>[rRbBuUfFxXnN]{0,2})"

@@ -4,9 +4,9 @@ A value is addressed by its path: keys and list indices from the root. Whoever c
 location to report, and need not know whether the value came from YAML, from JSON inside SQL, or from nowhere.
 """
 
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.diagnostics import Location
 
 Path: TypeAlias = "tuple[str | int, ...]"

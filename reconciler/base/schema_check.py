@@ -10,9 +10,9 @@ Alternatives (`oneOf`, `anyOf`) are narrowed to the branch whose type fits befor
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.diagnostics import Diagnostic, Location, in_order
 from reconciler.base.digest import canonical_json
 from reconciler.base.names import did_you_mean

@@ -5,10 +5,10 @@ Apart from the command, because most runs find that nothing changed and need not
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from reconciler.apply.decisions import open_rejections
 from reconciler.apply.planning import Planned, plan_or_programs, plan_with_programs
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileError
 from reconciler.base.pasted_commands import in_environment
 from reconciler.base.version import __version__

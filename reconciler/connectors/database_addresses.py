@@ -6,8 +6,9 @@ other does not.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from reconciler.base.dataclass import dataclass
 
 _HOST: Final = re.compile(r"(?:\[(?P<six>[^\[\]@/]+)\]|(?P<host>[^\[\]:@]*))(?::(?P<port>[0-9]{0,5}))?")
 

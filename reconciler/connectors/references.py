@@ -8,9 +8,9 @@ not taken for a path. Keys are not looked at. Variables may be put in as often a
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.names import did_you_mean
 from reconciler.base.places import Path, Places

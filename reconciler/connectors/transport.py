@@ -1,10 +1,11 @@
 """What a transport is: a value that each module of this package declares one of."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.digest import JsonObject
 from reconciler.base.places import Path, Places

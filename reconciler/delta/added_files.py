@@ -6,9 +6,10 @@ what is) has no answer here.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.delta.arrow_rows import PlainTable, StoredFile, plain_table, rows_of
 

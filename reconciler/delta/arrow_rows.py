@@ -20,9 +20,9 @@ Values are those that are stored. Moments are whole microseconds from 1970, in a
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import RegistryError
 from reconciler.delta.objects import can_be_listed, read_objects

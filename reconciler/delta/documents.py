@@ -14,9 +14,10 @@ Rules:
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.delta.opening import first_line, open_table, store_hint

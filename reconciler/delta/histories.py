@@ -11,9 +11,10 @@ does not grow by one id a row, and every hundred commits its files are put toget
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import RegistryError
 from reconciler.delta.opening import open_table
 from reconciler.delta.registry_clean_up import FORGETS_FILES, clean_up, forget_files

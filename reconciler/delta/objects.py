@@ -14,9 +14,9 @@ Which locations there are: those that a warehouse may have (`can_be_listed`).
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import RegistryError
 from reconciler.delta.opening import first_line, is_local, is_on_s3, local_path
 

@@ -12,9 +12,9 @@ import os
 import threading
 import time
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.delta.opening import is_local, local_path
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ What is not so gives None: an engine reads the table then, or says what is wrong
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import RegistryError
 from reconciler.delta.arrow_rows import (

@@ -14,9 +14,9 @@ import os
 import re
 import shutil
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject, digest_text
 from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.delta.nested_warehouses import require_no_warehouse

@@ -19,10 +19,10 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import unquote
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import json_lines
 from reconciler.base.errors import RegistryError
 from reconciler.delta.objects import StoredObject, read_objects, stored_objects

@@ -18,10 +18,10 @@ import os
 import posixpath
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
 
+from reconciler.base.dataclass import dataclass
 from reconciler.connectors.registry_folder import REGISTRY_FOLDER
 from reconciler.delta.opening import is_local, local_path, path_of
 from reconciler.project.manifest.warehouses import canonical_warehouse, is_meant_for_s3

@@ -3,9 +3,9 @@
 Pairs are always `applied, desired`. Names are spelled as in the desired definition, else as applied.
 """
 
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import ViewKind
 
 

@@ -19,11 +19,11 @@ Rules (column-level lineage; when unsure, any row):
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Final, TypeAlias
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.project.program.model import Read, View
 from reconciler.sql.determinism import MOMENTS, NON_DETERMINISTIC_WITHOUT_ARGUMENTS

@@ -4,8 +4,7 @@ By column: the field that it took and the one that it takes now. Nothing is know
 source that goes on with a name that no column takes any more loses these values, so whoever reviews has to see each move.
 """
 
-from dataclasses import dataclass
-
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.connectors.columns import has_fields, sources_by_key
 from reconciler.diff.moves import Renames

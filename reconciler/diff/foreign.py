@@ -12,8 +12,9 @@ Rules:
 - Names on the way to where a change began are those of the other pipeline, and get its name.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import ForeignRelation, RelationKind
 from reconciler.base.names import fold
 from reconciler.diff.causes import Cause, ColumnNamesChanged, MeaningChanged, ReadsChanged, TableCause

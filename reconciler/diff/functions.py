@@ -8,9 +8,9 @@ is reached.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import assert_never
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import FunctionBody, FunctionDeclaration, PythonBody, SqlBody
 from reconciler.base.names import fold, is_version, without_version
 from reconciler.diff.causes import Path

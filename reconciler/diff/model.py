@@ -4,9 +4,10 @@ Pairs are always `applied, desired`. Names are spelled as in the desired definit
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import RelationKind
 from reconciler.base.digest import JsonObject
 from reconciler.connectors.transport import Direction

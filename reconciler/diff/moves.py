@@ -19,9 +19,10 @@ What a move says by itself (that its new name is declared and its old one is not
 """
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import Move
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.names import closest, fold

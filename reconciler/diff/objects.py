@@ -11,8 +11,8 @@
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import RelationKind
 from reconciler.base.names import fold, is_version
 from reconciler.diff.causes import (

@@ -6,8 +6,9 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.diff.causes import (
     Cause,

@@ -7,9 +7,10 @@ beginning. The text of a statement says again what its parts say: it is told onl
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.diff.model import MetadataChange
 from reconciler.project.program.model import Program

@@ -6,8 +6,9 @@ output columns, these (`sql.query_difference`). A query that merely follows a de
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import Settings
 from reconciler.base.names import fold, is_version, without_version
 from reconciler.diff.causes import (

@@ -21,9 +21,9 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import AnotherEmission, EngineError
 from reconciler.engine.protocol import Check, Emission, Emitted

@@ -17,9 +17,9 @@ import os
 import shlex
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
 from reconciler.base.moments import moment_of_milliseconds

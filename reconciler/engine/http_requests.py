@@ -22,11 +22,11 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from reconciler.base.boundaries import BEFORE, EFFECTED, INTENDED, Boundary, no_boundary
+from reconciler.base.dataclass import dataclass
 
 _NAME: Final = re.compile(r"([0-9]{20})\.jsonl")
 _LAST: Final = ".last"

@@ -12,10 +12,11 @@ import json
 import os
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.json_objects import from_json
 
 _FILE: Final = ".transaction"

@@ -9,9 +9,10 @@ Two implementations share the tests in tests/engine/contract.py: `engine.spark` 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Protocol, TypeAlias
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.engine.stored import Between as Between
 from reconciler.engine.stored import ColumnType as ColumnType

@@ -11,8 +11,9 @@ executor never gets more cores than there are workers, or a cluster would wait f
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import EngineError
 from reconciler.project.manifest.spark_values import is_plain, seal
 from reconciler.project.program.settings import OF_A_CALL, comparable_value, is_of_queries_only, is_recorded

@@ -4,8 +4,7 @@
 Query and condition are handed on as written: nothing is printed anew from a syntax tree.
 """
 
-from dataclasses import dataclass
-
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import EngineError
 from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
 

@@ -1,7 +1,8 @@
 """Columns as they are stored, what is told of a computation, and the marks of commits: what storage and engine share."""
 
-from dataclasses import dataclass
 from datetime import date
+
+from reconciler.base.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

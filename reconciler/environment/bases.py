@@ -22,11 +22,11 @@ Outside of git, and before the first commit, nothing can have been merged.
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.diagnostics import errors_among
 from reconciler.base.errors import ManifestInvalid, ReconcileError
 from reconciler.delta.opening import is_local, local_path

@@ -12,9 +12,9 @@ newer version wrote, is an error: nobody knows what it asks for.
 """
 
 import time
-from dataclasses import dataclass
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import RegistryError
 from reconciler.environment.commits import NOT_COMMITTED
 from reconciler.environment.target import Target

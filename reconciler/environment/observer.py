@@ -1,10 +1,10 @@
 """Who is told of work on a pipeline while it goes on."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from reconciler.base.boundaries import Boundary, no_boundary
+from reconciler.base.dataclass import dataclass
 from reconciler.engine.protocol import Engine
 from reconciler.environment.progress import Progress
 from reconciler.environment.session import Session

@@ -1,7 +1,6 @@
 """What a piece of work on a pipeline tells step by step, and how it counts rows, for people."""
 
-from dataclasses import dataclass
-
+from reconciler.base.dataclass import dataclass
 from reconciler.base.printing import printable
 from reconciler.engine.protocol import FailedCalls
 from reconciler.registry.entries import BuildResult

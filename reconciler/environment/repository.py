@@ -18,12 +18,12 @@ import os
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha1, sha256
 from pathlib import Path
 from typing import IO, Final, Self
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import ReconcileError
 
 ORIGIN: Final = "refs/remotes/origin/"

@@ -2,9 +2,9 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from reconciler.base.boundaries import Boundary, no_boundary
+from reconciler.base.dataclass import dataclass
 from reconciler.engine.protocol import Check, Engine, unchecked
 from reconciler.environment.progress import Progress
 from reconciler.incremental.choice import CHEAPEST, Choice

@@ -9,13 +9,14 @@ asked once for policies, and its answer is the same for all of them."""
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 from reconciler.base.cache import Cache, NoCache
+from reconciler.base.dataclass import dataclass
 from reconciler.base.diagnostics import errors_among
 from reconciler.base.errors import ManifestInvalid, NotFound, ReconcileError
 from reconciler.base.json_objects import from_json

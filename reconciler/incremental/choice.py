@@ -10,9 +10,9 @@
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from reconciler.base.dataclass import dataclass
 from reconciler.incremental.model import AddedRows, KeptAggregate, Way, froms_of
 from reconciler.incremental.needed_rows import ChangedKeys, Within, needed_by_term
 from reconciler.sql.block_model import RelationUse

@@ -1,10 +1,10 @@
 """How a view is maintained: a sum type."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from reconciler.base.dataclass import dataclass
 from reconciler.incremental.terms import key_of
 from reconciler.sql.block_model import AggregateBlock, LinearBlock, RelationUse
 

@@ -8,9 +8,9 @@ A query reads a relation under one name for all its terms. So what is needed of 
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from reconciler.base.dataclass import dataclass
 from reconciler.incremental.terms import changed_source, former_source, key_of, places_of_change
 from reconciler.sql.block_model import RelationUse
 

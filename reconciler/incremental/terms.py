@@ -11,8 +11,9 @@ joins and subqueries by the keys that changed.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from reconciler.base.dataclass import dataclass
 from reconciler.sql.block_model import RelationUse, Span
 
 

@@ -32,9 +32,10 @@ rows can be reused. If they vanish before they are published, the view is comput
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import EngineError, RegistryError, SetUpMissing
 from reconciler.base.names import fold
 from reconciler.delta.copying import copy_files, publish_copy

@@ -22,9 +22,10 @@ Rules for the names of staging folders:
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.delta.contents import is_readable
 from reconciler.delta.opening import join_location

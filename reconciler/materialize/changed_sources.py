@@ -1,9 +1,10 @@
 """What changed in the relations of a view in one step, and the sources by which queries of `incremental` read it."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.delta.added_files import added_files, changed_files
 from reconciler.delta.arrow_rows import plain_table

@@ -13,8 +13,9 @@
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import ForeignRelation
 from reconciler.base.errors import EngineError, RegistryError, UpstreamDiffers
 from reconciler.base.names import fold

@@ -16,10 +16,11 @@ wrong by this, at worst computed twice.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Final, assert_never
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import digest_json
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold

@@ -22,9 +22,9 @@ Costs nothing where no earlier version becomes active. Nothing of it is part of 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import assert_never
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import PythonBody, SqlBody
 from reconciler.base.errors import NotFound, ReconcileError
 from reconciler.base.names import fold, is_version, without_version

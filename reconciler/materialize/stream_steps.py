@@ -16,9 +16,9 @@ How far event time has come, `stream_times` says. The query that counts late row
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import digest_json
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold

@@ -4,9 +4,9 @@ Event times are read from the files that came, where this process surely reads t
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import EngineError
 from reconciler.delta.added_files import Extremes, added_files, extremes
 from reconciler.engine.protocol import Engine, Selection, StoredSource

@@ -6,8 +6,8 @@ changes only because of what it reads. Whoever shows fewer than all says how man
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import RelationKind
 from reconciler.diff.causes import Cause, FunctionChanged, ReadsChanged, SettingsChanged
 from reconciler.diff.model import Action, RelationChange

@@ -15,10 +15,10 @@ Rules:
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import ViewKind
 from reconciler.base.names import fold
 from reconciler.base.printing import printable

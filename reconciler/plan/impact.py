@@ -12,9 +12,9 @@ Estimates of time are learnt from the last bootstrap of each view of the pipelin
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import RelationKind
 from reconciler.base.names import fold, is_foreign
 from reconciler.connectors.transport import Direction

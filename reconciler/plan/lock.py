@@ -11,9 +11,9 @@ an edited header) is Differs.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.secrets.redaction import masked_in_code
 from reconciler.diff.wording import describe_address, describe_cause, describe_difference
 from reconciler.plan.model import Judgement, Plan

@@ -4,10 +4,10 @@ The steps are `plan.steps`', what becomes of connectors `plan.connectors`', haza
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.diff.causes import QueryChanged
 from reconciler.diff.compare import compare

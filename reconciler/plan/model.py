@@ -5,9 +5,9 @@ approval names. It holds nothing that varies by itself (row counts, positions, t
 plan on every machine.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import BootstrapPolicy
 from reconciler.diff.model import Diff
 from reconciler.plan.operations.step import Step

@@ -13,8 +13,8 @@ Rules:
 import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import short
 from reconciler.base.names import first_of
 from reconciler.base.printing import printable, printable_lines

@@ -5,9 +5,10 @@ earlier one that is asked for. The answer says which step it was. Dead letters c
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.errors import EngineError, NotFound, ReconcileError
 from reconciler.base.names import did_you_mean, fold, is_foreign, is_identifier

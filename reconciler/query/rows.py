@@ -8,9 +8,9 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import ReconcileError
 from reconciler.base.names import did_you_mean, fold
 from reconciler.engine.protocol import Engine

@@ -16,8 +16,9 @@ were (`in_views`): so the versions that the query itself names stand once more b
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import NotFound, ReconcileError
 from reconciler.base.names import fold
 from reconciler.engine.protocol import InlineSource, Source, StoredSource

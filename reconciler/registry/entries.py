@@ -8,10 +8,11 @@ KeyError, TypeError or ValueError: whoever reads the whole head says that it is 
 version does not know.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from typing import TypeAlias, assert_never
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.json_objects import from_json
 from reconciler.engine.stored import ColumnType, FailedCalls

@@ -1,7 +1,7 @@
 """The home of a pipeline: where its project stands on the base branch, as an apply recorded it. It is a module of its
 own, so that a glance at a head can tell it without the rest of the model."""
 
-from dataclasses import dataclass
+from reconciler.base.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

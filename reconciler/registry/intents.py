@@ -9,9 +9,10 @@ it is damaged.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Final, TypeAlias, assert_never
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.json_objects import from_json, to_json
 from reconciler.registry.placements import ForeignStep, Placement, foreign_to_json, placement_to_json

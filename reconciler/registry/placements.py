@@ -5,8 +5,9 @@ by its own key.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.names import is_version
 from reconciler.engine.stored import ColumnType, FailedCalls

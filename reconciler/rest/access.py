@@ -16,13 +16,13 @@ import hmac
 import re
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import ReconcileError
 from reconciler.rest.work import is_change
 

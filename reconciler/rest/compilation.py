@@ -7,10 +7,11 @@ comes. A program that was not changed is not compiled again.
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock
 from typing import Any, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.diagnostics import Diagnostic, Severity, errors_among
 from reconciler.base.digest import JsonObject, digest_text
 from reconciler.base.errors import ReconcileError

@@ -19,12 +19,13 @@ import shutil
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import ViewKind
 from reconciler.base.errors import ReconcileError
 from reconciler.base.json_objects import from_json

@@ -2,9 +2,10 @@
 Credentials in messages are masked, as commands mask them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.diagnostics import render_diagnostic
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import LeaseHeld, ManifestInvalid, NotFound, ReconcileError, RegistryError

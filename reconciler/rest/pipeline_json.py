@@ -5,10 +5,10 @@ Every key that an accessor of the client reads is there, also where there is not
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import ReconcileError
 from reconciler.base.version import __version__

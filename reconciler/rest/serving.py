@@ -7,7 +7,6 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -16,6 +15,7 @@ import anyio.to_thread
 import uvicorn
 
 from reconciler.base.boundaries import Boundary, no_boundary
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import ReconcileError
 from reconciler.environment.target import Target
 from reconciler.rest.access import Callers, asking, callers_of

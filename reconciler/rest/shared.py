@@ -1,10 +1,11 @@
 """What all requests of the service share."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from reconciler.base.boundaries import Boundary, no_boundary
+from reconciler.base.dataclass import dataclass
 from reconciler.base.moments import this_moment
 from reconciler.environment.target import Target
 from reconciler.rest.compilation import Compiler

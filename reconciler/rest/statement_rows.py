@@ -6,9 +6,9 @@ NULL where the column has a default, which would be that; bytes, NaN and Infinit
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.project.program.model import Table
 from reconciler.rest.answers import json_text, word_of

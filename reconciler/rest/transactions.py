@@ -8,10 +8,10 @@
 - It is over when a published step has read its rows, and every output was sent them.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.moments import this_moment
 from reconciler.base.names import fold
 from reconciler.engine.http_requests import next_number

@@ -18,10 +18,11 @@ import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.rest.errors import Refused
 
 _AT_ONCE: Final = max(2, os.cpu_count() or 1)

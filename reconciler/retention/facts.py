@@ -10,10 +10,10 @@ outputs, who reads its tables and views from other pipelines, open work, and wha
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, assert_never
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import DEFAULT_STEPS_SECONDS
 from reconciler.base.names import fold
 from reconciler.delta.opening import join_location

@@ -21,11 +21,12 @@ The last versions that readers may be at stay for as long as `steps` says; what 
 
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from typing import Final
 
 from reconciler.base.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED, Boundary, no_boundary
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import Retention, duration
 from reconciler.base.digest import canonical_json
 from reconciler.base.errors import NotFound, ReconcileError

@@ -19,10 +19,11 @@ Rules:
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import DEFAULT_STEPS_SECONDS, Retention
 from reconciler.state.past_states import PastStep, Place
 from reconciler.state.pruned import Left

@@ -6,10 +6,11 @@ that carries it out next, before anything else: a run, an apply, a restore, a st
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from reconciler.base.boundaries import Boundary
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import LeaseHeld, ReconcileError
 from reconciler.base.names import fold
 from reconciler.connectors.transport import Direction

@@ -15,11 +15,12 @@
 
 import uuid
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import assert_never
 
 from reconciler.base.boundaries import BEFORE, EFFECTED
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import AnotherEmission, EngineError, ReconcileError
 from reconciler.base.names import fold

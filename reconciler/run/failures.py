@@ -7,10 +7,11 @@ by people at a time that nobody here knows of, and its message says how.
 
 import time
 from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import EngineError
 
 UNADDRESSED: Final = "PIPELINE CONNECTOR"

@@ -8,10 +8,11 @@ a step is not known of the step. Steps that bring nothing from an input have non
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from statistics import median
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 
 LAST_STEPS: Final = 100

@@ -15,9 +15,9 @@ they run or are paused by their user; a paused one lags and catches up.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import NotFound
 from reconciler.base.names import did_you_mean, fold

@@ -1,8 +1,8 @@
 """How long a run goes on, how often it looks for new input, what makes it end, and what it has done beside its steps."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from reconciler.base.dataclass import dataclass
 from reconciler.run.upkeep import Upkeep
 
 

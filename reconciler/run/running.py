@@ -9,9 +9,10 @@ the lease is held: `run_loop`.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import LeaseHeld, ReconcileError
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target

@@ -19,9 +19,10 @@ The session's check is asked before each effect, and raises if this process lost
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from reconciler.base.boundaries import BEFORE, INTENDED, RECORDED, Boundary
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import EngineError, ReconcileError, RegistryError
 from reconciler.base.moments import seconds_between, this_moment
 from reconciler.base.names import fold

@@ -23,9 +23,9 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TextIO, cast
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import EXIT_INTERRUPTED
 from reconciler.server.client import is_of_this_user, own_code
 from reconciler.server.messages import receive, receive_with_files, send

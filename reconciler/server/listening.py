@@ -18,11 +18,11 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import IO, Any, Final, NoReturn
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import ReconcileError
 from reconciler.base.long_lives import look_for_circles
 from reconciler.server.client import connected

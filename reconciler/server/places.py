@@ -3,10 +3,11 @@
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
+
+from reconciler.base.dataclass import dataclass
 
 _SERVED: Final = frozenset({"query", "execute", "apply", "promote", "rollback", "prune"})
 """Commands that may need Spark."""

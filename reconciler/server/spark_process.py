@@ -18,11 +18,11 @@ import tempfile
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, Queue
 from typing import Any, Final, NoReturn
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import ReconcileError
 from reconciler.server.messages import receive, send
 

@@ -2,9 +2,9 @@
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.environment.source import MANIFEST_FILE, pipeline_folder
 
 PROJECT: Final = """\

@@ -14,11 +14,11 @@ Needs no git, and starts no process.
 import re
 import stat
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from reconciler.base.boundaries import EFFECTED, INTENDED, Boundary, no_boundary
+from reconciler.base.dataclass import dataclass
 from reconciler.base.diagnostics import errors_among
 from reconciler.base.errors import ManifestInvalid, ReconcileError
 from reconciler.base.schema_files import BASE, schema_text, schemas_of_files

@@ -1,11 +1,10 @@
 """What waits to be applied of a pipeline: the plan of its files, and why apply would refuse it."""
 
-from dataclasses import dataclass
-
 from reconciler.apply.decisions import open_rejections
 from reconciler.apply.planning import plan_between, plan_unchanged
 from reconciler.apply.requiring_approval import require_approval, staged_approval
 from reconciler.apply.sizes import measure_hazards
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import ApprovalRequired, PlanRejected, ReconcileError
 from reconciler.environment.source import files_of
 from reconciler.environment.target import Target

@@ -1,13 +1,13 @@
 """A change other than the files': a promotion or a rollback, planned, to be looked at and carried out."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from reconciler.apply.applying import ApplyResult
 from reconciler.apply.decisions import Overrides, open_rejections
 from reconciler.apply.giving_approval import Given, give_approval
 from reconciler.apply.impact import impact_of_planned
 from reconciler.apply.planning import Planned
+from reconciler.base.dataclass import dataclass
 from reconciler.environment.target import Target
 from reconciler.plan.impact import Impact
 from reconciler.plan.model import Plan

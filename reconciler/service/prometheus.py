@@ -4,10 +4,10 @@ Counters are those of the pipeline's life, not of one process: they go on over r
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.run.orchestration import Activity
 from reconciler.service.status_model import ConnectorStatus, PipelineStatus, StreamStatus
 from reconciler.state.lifecycle import State

@@ -1,8 +1,9 @@
 """Where a pipeline stands, without planning: for whoever asks often. `status` says more, at the price of a plan."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.environment.target import Target
 from reconciler.registry.model import Controls, Head, Lease

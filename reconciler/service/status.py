@@ -7,10 +7,11 @@ its rates count only while it lives.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.diagnostics import Severity, render_diagnostic
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import ManifestInvalid, PlanRejected, ReconcileError

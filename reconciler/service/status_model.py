@@ -1,8 +1,9 @@
 """The status of a pipeline as values: what `read_status` gives, and what JSON and Prometheus forms are made of."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.engine.stored import FailedCalls
 from reconciler.registry.model import Applied, Lease

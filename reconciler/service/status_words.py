@@ -1,7 +1,6 @@
 """The line of a status that says what goes on in a pipeline, or why nothing does and what to do."""
 
-from dataclasses import dataclass
-
+from reconciler.base.dataclass import dataclass
 from reconciler.registry.entries import EntryState
 from reconciler.registry.model import Head, Lease
 from reconciler.service.status_model import RunStatus

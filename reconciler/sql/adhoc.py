@@ -5,8 +5,7 @@ Diagnostic without place that says what was expected. Whether the relations exis
 `INSERT OVERWRITE`, MERGE, UPDATE and every DDL are refused: state is changed by rows, definitions by files.
 """
 
-from dataclasses import dataclass
-
+from reconciler.base.dataclass import dataclass
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.invisible import first_invisible
 from reconciler.base.names import fold, is_identifier

@@ -1,11 +1,11 @@
 """Walk a query for the blocks that group rows of relations, and judge what decides the groups of each: FROM, WHERE, keys."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.sql.block_model import NotKept
 from reconciler.sql.grouping import grouped, is_plain_group

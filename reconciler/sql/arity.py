@@ -5,10 +5,10 @@ own inside (`TRIM(BOTH x FROM y)`) are passed over, and so is every function not
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.sql.lexer import Kind, Token
 from reconciler.sql.problems import Problem
 from reconciler.sql.stars import stands_for_columns

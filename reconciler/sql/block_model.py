@@ -1,9 +1,9 @@
 """What is said of the SELECTs of a query by which its result may follow what changes: their parts, and where these stand in
 the query's text."""
 
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from reconciler.base.dataclass import dataclass
 from reconciler.sql.repeatable import Number
 
 

@@ -11,9 +11,9 @@ Not here: what names exist (the caller says), the order of views, what a change 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.diagnostics import Diagnostic, Location, in_order
 from reconciler.base.names import fold
 from reconciler.sql.arity import wrong_calls

@@ -15,11 +15,11 @@ Rules:
 """
 
 import re
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.sql.cursor import Cursor, shown
 from reconciler.sql.lexer import Kind, Token, unquote
 

@@ -1,7 +1,6 @@
 """What one SQL file declares. See `statements` for how it is read."""
 
-from dataclasses import dataclass
-
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import ConnectorDeclaration, FunctionDeclaration, TableDeclaration, ViewDeclaration
 from reconciler.base.diagnostics import Diagnostic
 

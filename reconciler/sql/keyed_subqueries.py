@@ -9,11 +9,11 @@ Both columns are as `joined_columns` has them: whole numbers or dates of one dec
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.sql.grouping import is_plain_group
 from reconciler.sql.joined_columns import Place, Sight, equalities, parts_of

@@ -22,8 +22,9 @@ Not here: how it is found (`tracing`), and whether a relation's rows changed: a 
 columns it uses.
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from reconciler.base.dataclass import dataclass
 
 ALL_COLUMNS: Final = "*"
 """Stands among the columns of a read for: whichever there are."""

@@ -7,11 +7,12 @@ reads. A SELECT in FROM that is linear itself is as good as its relations.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from sqlglot import exp
 
+from reconciler.base.dataclass import dataclass
 from reconciler.sql.block_model import BlockText, Layer, NotKept, RelationUse, Span
 from reconciler.sql.block_texts import block_text
 from reconciler.sql.blocks import Analyser

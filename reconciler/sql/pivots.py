@@ -4,12 +4,12 @@ Counted on tokens, before any tree: the parser writes out the name of each colum
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Final
 
 from sqlglot import exp
 
+from reconciler.base.dataclass import dataclass
 from reconciler.sql.lexer import Kind, Token
 from reconciler.sql.limits import MAXIMUM_BROUGHT
 

@@ -1,6 +1,6 @@
 """What is wrong with the text of a query."""
 
-from dataclasses import dataclass
+from reconciler.base.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

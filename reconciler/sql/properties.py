@@ -11,9 +11,10 @@ Not here: what a connector's settings may hold (that is `connectors`' and `manif
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NoReturn
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import ConnectorDeclaration
 from reconciler.base.names import did_you_mean, is_identifier
 from reconciler.sql.cursor import Cursor, shown

@@ -6,13 +6,13 @@ the text is known to be beyond it (`BEYOND`): then the query is unsure, and Spar
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 
+from reconciler.base.dataclass import dataclass
 from reconciler.sql.backtracking import needs_many_tries
 from reconciler.sql.cursor import shown, unreadable
 from reconciler.sql.lexer import Kind, Token, query_tokens

@@ -18,11 +18,11 @@ Not here: whether what is read has changed, and whether values can be repeated (
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.sql.determinism import non_deterministic_calls
 from reconciler.sql.lexer import Kind, Token, query_tokens

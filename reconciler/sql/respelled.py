@@ -17,11 +17,11 @@ written. Places in trees are those of the query, too.
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
 
+from reconciler.base.dataclass import dataclass
 from reconciler.sql.lexer import Kind, Token
 from reconciler.sql.words import spark_words
 

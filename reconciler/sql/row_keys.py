@@ -1,11 +1,12 @@
 """What tells the rows of a relation, or of one SELECT, apart: keys that are known to be unique (see `undetermined`)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from sqlglot import exp
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 
 Key: TypeAlias = frozenset[tuple[str, str]]

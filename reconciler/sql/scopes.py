@@ -6,11 +6,12 @@ may have any: nothing is said against a name that could be one of its columns.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
 
 from sqlglot import exp
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.sql.expressions import together
 from reconciler.sql.lineage import ALL_COLUMNS

@@ -17,8 +17,9 @@ Not here: whether a query is good SQL (`check`), names across files (`program.co
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import (
     ConnectorDeclaration,
     FunctionDeclaration,

@@ -2,10 +2,10 @@
 that have no parts."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias, assert_never
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.sql.types import canonical_type
 

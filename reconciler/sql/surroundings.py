@@ -1,9 +1,10 @@
 """What the meaning of a query depends on besides its text and the columns that it reads."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.sql.limits import MAXIMUM_BROUGHT
 

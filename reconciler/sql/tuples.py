@@ -7,9 +7,9 @@ GROUPING SETS …): nobody sees what their fields are named. Neither are tuples 
 When unsure, it may.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.sql.shapes import at, is_word
 
 _BEFORE: Final = frozenset(

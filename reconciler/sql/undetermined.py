@@ -14,12 +14,12 @@ Not here: calls of chance and the clock (`determinism`), and sums that round (`r
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import product
 from typing import Final, TypeAlias
 
 from sqlglot import exp
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.sql.lexer import words_in
 from reconciler.sql.places import written_name

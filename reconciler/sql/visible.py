@@ -10,9 +10,10 @@ One thing can't be seen here: a map that is a column named like a relation (`SEL
 no column key). Whoever knows the columns says that names are data when there is a map at all (`spelling.may_hold_names`).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.sql.shapes import at
 
 _SET_OPERATORS: Final = frozenset({"union", "except", "intersect", "minus"})

@@ -1,7 +1,6 @@
 """What is applied: the head of a pipeline, and snapshots, compiled again by the running version; through the cache."""
 
-from dataclasses import dataclass
-
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import RegistryError
 from reconciler.environment.target import Target
 from reconciler.project.snapshot.codec import decode_program

@@ -13,10 +13,10 @@ Going back to one is `restore`'s.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from reconciler.base.boundaries import BEFORE, EFFECTED, Boundary, no_boundary
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import NotFound, ReconcileError, RegistryError
 from reconciler.base.json_objects import from_json

@@ -7,11 +7,12 @@ their order is that of what happened.
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import RegistryError
 from reconciler.base.secrets.known_values import without_secrets_within

@@ -14,10 +14,10 @@ Rules:
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError, LeaseHeld, ReconcileError, RegistryError, SetUpMissing
 from reconciler.base.moments import this_moment

@@ -24,12 +24,13 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import EngineError, LeaseHeld, RegistryConflict, RegistryError
 from reconciler.base.moments import moment_of
 from reconciler.registry.intents import Intent, Writer

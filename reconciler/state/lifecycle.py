@@ -7,9 +7,10 @@ compares them. Pure.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from reconciler.base.dataclass import dataclass
 
 
 class State(StrEnum):

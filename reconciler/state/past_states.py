@@ -6,10 +6,11 @@ Delta version, was removed in between; what stands there now began with that lat
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import is_foreign
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import History, Registry

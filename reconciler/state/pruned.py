@@ -13,8 +13,8 @@ does not mean.
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import EngineError, ReconcileError
 from reconciler.delta.opening import join_location
 from reconciler.registry.protocol import History, Registry

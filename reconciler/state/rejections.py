@@ -6,9 +6,10 @@ They are read as any other; they name no environment, and hold in each.
 
 import uuid
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.moments import this_moment
 from reconciler.base.printing import printable
 from reconciler.registry.protocol import History, Registry

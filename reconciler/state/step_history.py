@@ -17,10 +17,11 @@ Rules:
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, TypeAlias
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import NotFound
 from reconciler.base.json_objects import from_json, to_json

@@ -10,10 +10,10 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NoReturn
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import LeaseHeld, ReconcileError
 from reconciler.base.moments import this_moment

@@ -13,9 +13,10 @@ The rules are the seed's ("Streaming stateful transformations"); docs/streams.md
 what was chosen.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias, assert_never
+
+from reconciler.base.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

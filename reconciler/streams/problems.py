@@ -12,9 +12,10 @@ have are passed over here. Which relations, columns and functions there are, who
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.names import fold
 from reconciler.base.places import Path

@@ -1,10 +1,10 @@
 """What relations hold, in terms of where rows and columns come from; views evaluated over that: for `simulate`."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import ForeignRelation
 from reconciler.base.digest import digest_json
 from reconciler.base.names import fold

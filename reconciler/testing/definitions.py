@@ -5,9 +5,10 @@ plan's diff says of texts only one thing is believed: that one which differs onl
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import RelationKind
 from reconciler.base.digest import digest_json
 from reconciler.base.names import fold, without_version

@@ -10,10 +10,11 @@ do. It takes INSERT … VALUES of literals, DELETE without condition or by equal
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject, canonical_json, digest_json
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold

@@ -6,10 +6,11 @@ least once. A connector that `failing` names is refused with X750, as an unreach
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import Any
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import EngineError
 from reconciler.connectors.catalogue import sink_can_delete
 from reconciler.engine.protocol import Check, Emission, Emitted, StoredSource

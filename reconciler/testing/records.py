@@ -8,11 +8,12 @@ import json
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold

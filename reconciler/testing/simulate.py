@@ -28,9 +28,10 @@ Not here: whether lineage and canonical texts are right about rows (tests comput
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, assert_never
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import RelationKind
 from reconciler.base.names import fold
 from reconciler.diff.causes import StreamChanged

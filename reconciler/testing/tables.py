@@ -1,9 +1,10 @@
 """The tables of the recording engine: in memory, or where another writer keeps them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import ColumnType, Transaction

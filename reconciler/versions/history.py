@@ -5,10 +5,10 @@ was taken back never was.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import NotFound, ReconcileError
 from reconciler.base.moments import moment_of

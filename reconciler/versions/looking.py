@@ -7,9 +7,10 @@ A name that several pipelines know has to say which; one that stands for a relat
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import NotFound, ReconcileError, RegistryError
 from reconciler.base.names import did_you_mean, fold

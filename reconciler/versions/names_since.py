@@ -15,8 +15,9 @@ Costs nothing where nothing was ever renamed.
 """
 
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import NotFound
 from reconciler.base.names import fold, is_version
 from reconciler.diff.moves import Renames, resolve_moves

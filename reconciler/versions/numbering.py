@@ -21,8 +21,9 @@
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.names import fold
 from reconciler.base.version import __version__

@@ -5,9 +5,9 @@ calls those that were active when it was active last.
 """
 
 import json
-from dataclasses import dataclass
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.names import is_version, without_version
 from reconciler.base.version import __version__

@@ -9,8 +9,9 @@ how it is carried out: `rolling_back`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import NotFound, ReconcileError
 from reconciler.base.moments import moment_of
 from reconciler.environment.target import Target

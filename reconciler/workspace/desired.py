@@ -12,8 +12,9 @@ without these files, the outline of such a program is not kept.
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import ConnectorDeclaration, Manifest
 from reconciler.base.diagnostics import Diagnostic, errors_among, in_order
 from reconciler.base.errors import ManifestInvalid

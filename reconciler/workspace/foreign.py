@@ -14,9 +14,10 @@ Comparing takes both states of the other pipeline: its definitions of then, from
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import ForeignRelation, Manifest
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.digest import digest_json

@@ -1,8 +1,9 @@
 """A visit: the way from a pipeline whose files are being compiled through those that it reads."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.environment.target import Target
 from reconciler.project.snapshot.model import Snapshot

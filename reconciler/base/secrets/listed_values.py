@@ -6,9 +6,9 @@ not depend on how the items before it are read (`set_values` reads a query forwa
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.literals import Span
 from reconciler.base.secrets.code_parts import CODE_PART
 from reconciler.base.secrets.names import names_one_secret

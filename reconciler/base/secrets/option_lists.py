@@ -7,9 +7,9 @@ longer than the text, no list within another is read by itself.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.patterns import lazy_pattern
 from reconciler.base.secrets.code_parts import OPTION_PART, Part
 

@@ -17,9 +17,10 @@ Not here: literals that stand right after the name (`said`).
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.literals import Span
 from reconciler.base.patterns import lazy_pattern
 from reconciler.base.secrets.call_values import OF_PAIRS, may_be_value, may_hold_values, takes_values

@@ -5,11 +5,12 @@ Only single commits are read here, never a table's whole state: cheap, and for l
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pyspark.sql.types import StructType
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject, json_lines
 from reconciler.delta.transactions import USER_METADATA
 from reconciler.engine.protocol import Built, ColumnType, Transaction

@@ -16,13 +16,14 @@ come as JSON are looked into.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from decimal import Decimal
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, TimestampType
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.engine.protocol import ColumnType
 from reconciler.engine.spark.failures import marked, raised, refusal

@@ -11,10 +11,10 @@ Rules:
 import os
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.delta.added_files import AddedFiles, added_files, changed_files
 from reconciler.delta.arrow_rows import PlainTable, plain_table, rows_of

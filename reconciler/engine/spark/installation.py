@@ -12,11 +12,11 @@ out their command line. A missing archive is no error. This module looks; `setup
 
 import os
 import sys
-from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import digest_json, digest_text, short
 from reconciler.base.errors import SetUpMissing
 from reconciler.engine.spark.java import Java

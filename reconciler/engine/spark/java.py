@@ -10,9 +10,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import SetUpMissing
 
 RELEASES = (17, 21)

@@ -8,13 +8,13 @@ import os
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import EngineError
 from reconciler.delta.opening import path_of
 

@@ -8,10 +8,11 @@ own, and says what differs.
 import os
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from pyspark.sql import SparkSession
+
+from reconciler.base.dataclass import dataclass
 
 _OF_TERMINALS: Final = frozenset(
     {"PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLORTERM", "NO_COLOR", "COLUMNS", "LINES", "WINDOWID", "DISPLAY", "PS1"}

@@ -1,9 +1,9 @@
 """The values of an explanation: a pipeline's relations in a line each, and one relation with everything about it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.diagnostics import Location
 from reconciler.diff.model import MetadataChange, RelationChange, Spared
 from reconciler.diff.moves import Renames

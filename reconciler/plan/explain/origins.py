@@ -5,8 +5,7 @@ the answer then says that it is no finer than that. A column of a table comes fr
 and are decided by nothing. Cost: linear in the ancestors of the view that is asked about.
 """
 
-from dataclasses import dataclass
-
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.project.program.model import Program, View
 from reconciler.sql.lineage import ALL_COLUMNS

@@ -10,9 +10,10 @@ came for.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import RelationKind, ViewKind
 from reconciler.base.names import fold
 from reconciler.diff.causes import ColumnRemoved, ColumnRenamed, ColumnRetyped, KindChanged

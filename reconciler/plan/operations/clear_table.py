@@ -1,8 +1,8 @@
 """Give a modified table its new columns and no rows; or a new one, where a stored view of its name stood."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from reconciler.base.dataclass import dataclass
 from reconciler.plan.operations.operation import Operation
 from reconciler.plan.operations.summary import Summary
 

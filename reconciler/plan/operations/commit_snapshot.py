@@ -1,8 +1,8 @@
 """Switch readers and make the desired snapshot the applied one, in one commit. Always the last step."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from reconciler.base.dataclass import dataclass
 from reconciler.plan.operations.operation import Operation
 
 

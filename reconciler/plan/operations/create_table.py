@@ -1,8 +1,8 @@
 """Make an empty table where nothing is stored."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from reconciler.base.dataclass import dataclass
 from reconciler.plan.operations.operation import Operation
 from reconciler.plan.operations.summary import Summary
 

@@ -1,8 +1,8 @@
 """Remove the stored data of a removed table or view, or of a view that is no longer materialized."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import RelationKind
 from reconciler.plan.operations.operation import Operation
 from reconciler.plan.operations.summary import Summary

@@ -1,8 +1,8 @@
 """Write a table's rows under its new columns into a staging folder; nothing is visible yet."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from reconciler.base.dataclass import dataclass
 from reconciler.plan.operations.operation import Operation
 from reconciler.plan.operations.summary import Summary
 

@@ -1,8 +1,8 @@
 """Add nullable columns at the end of a table, in one commit that writes no rows: they are NULL in those that are there."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from reconciler.base.dataclass import dataclass
 from reconciler.plan.operations.operation import Operation
 from reconciler.plan.operations.summary import Summary
 

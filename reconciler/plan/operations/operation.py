@@ -1,8 +1,8 @@
 """What all steps have in common: their form in JSON, as plans and journals have it."""
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.json_objects import from_json, to_json
 

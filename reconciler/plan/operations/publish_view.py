@@ -1,8 +1,8 @@
 """Make the bootstrapped rows the contents of the view's permanent path, in one commit."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from reconciler.base.dataclass import dataclass
 from reconciler.plan.operations.operation import Operation
 from reconciler.plan.operations.summary import Summary
 

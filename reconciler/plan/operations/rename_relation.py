@@ -1,8 +1,8 @@
 """Let a stored relation be known by another name from the switch on. Its path stays: whoever reads it, reads on."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import RelationKind
 from reconciler.plan.operations.operation import Operation
 from reconciler.plan.operations.summary import Summary

@@ -6,10 +6,10 @@ about them, and so that others may still wait for their labels; nothing is plann
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from reconciler.base.cache import Cache
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import ConnectorDeclaration
 from reconciler.base.diagnostics import Diagnostic, Location
 from reconciler.base.digest import JsonObject, digest_json

@@ -1,8 +1,10 @@
 """The environments that pipelines are applied to, as `reconcile.yaml` names them. See `project` for how it is read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal
+
+from reconciler.base.dataclass import dataclass
 
 PROJECT_FILE: Final = "reconcile.yaml"
 

@@ -15,9 +15,10 @@ Nothing of the repository is run: `manifest.modules` reads the files.
 import ast
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import FunctionDeclaration, PythonBody, SqlBody
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.names import closest, did_you_mean, fold

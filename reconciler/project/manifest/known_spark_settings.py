@@ -11,8 +11,9 @@ Names are compared as Spark compares them, letter by letter. A name that ends in
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from reconciler.base.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,11 +24,12 @@ import ast
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from itertools import chain
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.diagnostics import Diagnostic, Location
 from reconciler.base.names import did_you_mean
 from reconciler.project.manifest.ways_round import (

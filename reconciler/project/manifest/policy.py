@@ -10,11 +10,11 @@ This module only reads a text; whose text it is (that of the base branch), `envi
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from reconciler.base.codes import CODES
+from reconciler.base.dataclass import dataclass
 from reconciler.base.diagnostics import Diagnostic, errors_among, in_order
 from reconciler.base.names import did_you_mean
 from reconciler.base.schema_check import MANIFEST_CODES, check_against, found_words

@@ -5,9 +5,9 @@ relative to the repository's root; this module only reads, whoever uses a wareho
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.diagnostics import Diagnostic, errors_among, in_order
 from reconciler.base.names import did_you_mean
 from reconciler.base.places import Below

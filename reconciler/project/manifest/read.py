@@ -13,10 +13,11 @@ What it does not do: read files (it gets texts), resolve names between relations
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from reconciler.base.cache import Cache, NoCache
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import (
     DEFAULT_CHECKPOINT_INTERVAL,
     BootstrapPolicy,

@@ -5,9 +5,10 @@ What is said of a table goes before what a move says.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import ConnectorDeclaration, TableDeclaration
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.names import did_you_mean, fold

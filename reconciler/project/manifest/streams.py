@@ -6,9 +6,9 @@ transformation. `reconciler.streams` knows what the transformations mean; here t
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import StreamDeclaration
 from reconciler.base.diagnostics import Diagnostic, Location
 from reconciler.base.digest import JsonObject

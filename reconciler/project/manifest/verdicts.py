@@ -1,9 +1,11 @@
 """What a policy is: rules that give verdicts on hazards, and limits. See `policy` for how its file is read."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Final
+
+from reconciler.base.dataclass import dataclass
 
 POLICY_FILE: Final = "policy.yaml"
 EVERY: Final = "*"

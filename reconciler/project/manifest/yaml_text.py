@@ -19,11 +19,12 @@ What it does not do: know which keys mean something (`manifest.check`), read fil
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import yaml
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.diagnostics import Diagnostic, Location
 from reconciler.base.invisible import code_point, first_invisible
 from reconciler.base.places import Path

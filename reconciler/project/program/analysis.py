@@ -11,11 +11,11 @@ Only of queries that parse and that nothing is wrong with: what is said of other
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from reconciler.base.cache import Cache
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import ViewDeclaration, ViewKind
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.names import fold

@@ -27,11 +27,12 @@ Analysis of queries is `sql.check`'s; types found there serve messages only and 
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from reconciler.base.cache import Cache, NoCache
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import (
     ForeignRelation,
     FunctionDeclaration,

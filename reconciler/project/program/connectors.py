@@ -6,10 +6,10 @@ looks twice before it believes a setting to be what it should.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import ConnectorDeclaration
 from reconciler.base.diagnostics import Diagnostic, Location, Severity
 from reconciler.base.names import did_you_mean, fold

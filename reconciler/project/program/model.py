@@ -5,10 +5,11 @@ name, so two programs that mean the same are equal whatever the order of files a
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import (
     ColumnDeclaration,
     ConnectorDeclaration,

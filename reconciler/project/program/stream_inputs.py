@@ -5,9 +5,10 @@ Whatever is not as it should be is told where its setting is written.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import FunctionDeclaration, SqlBody, TableDeclaration, ViewDeclaration, ViewKind
 from reconciler.base.diagnostics import Diagnostic, Location
 from reconciler.base.names import did_you_mean, fold

@@ -8,8 +8,8 @@ Two digests, for two questions:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import canonical_json, digest_json
 from reconciler.project.program.model import Program
 from reconciler.project.program.settings import decisive_settings

@@ -22,9 +22,10 @@ its version all the same: they are known once it is computed, and `numbering` co
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import Pin
 from reconciler.base.digest import JsonObject, digest_json
 from reconciler.base.names import fold, is_version, without_version

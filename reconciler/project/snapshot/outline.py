@@ -1,9 +1,9 @@
 """The outline of a snapshot: what a plan says of a pipeline in which nothing changed. Small enough to be kept by itself, so
 that finding out that nothing changed needs no program."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 
 if TYPE_CHECKING:

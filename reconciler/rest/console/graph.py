@@ -6,9 +6,9 @@ of them.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.connectors.transport import Direction
 from reconciler.project.program.model import Program

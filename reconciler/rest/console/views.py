@@ -2,11 +2,12 @@
 in the texts of a plan are masked, as commands mask them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from difflib import SequenceMatcher
 from typing import Any, Final
 
 from reconciler.apply.decisions import lifts_text, read_decisions
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import ReconcileError
 from reconciler.base.secrets.redaction import masked_in_code
 from reconciler.environment.target import Target

@@ -1,6 +1,8 @@
 """What rewrites do to the tokens of a query, noted by index and carried out at once."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from reconciler.base.dataclass import dataclass
 
 
 @dataclass(slots=True)

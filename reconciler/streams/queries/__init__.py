@@ -6,9 +6,10 @@ none yet, it is the first step). `Moment` says which step it is, and the waterma
 rows, no state and the watermark as a subquery, it is the stream's definition, from which it is bootstrapped.
 """
 
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
+
+from reconciler.base.dataclass import dataclass
 
 NO_WATERMARK: Final = "CAST(NULL AS BIGINT)"
 FOLDED: Final = "__folded"

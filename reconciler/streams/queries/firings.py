@@ -13,9 +13,9 @@ window are in one place already.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.streams.model import Accumulation, AggregateOverWindow
 from reconciler.streams.queries.parts import least_multiple, quoted
 from reconciler.streams.queries.running_forms import over_window

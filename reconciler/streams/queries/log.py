@@ -11,9 +11,10 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.streams.queries import Holds, LateQueries, Memory, Moment, StreamQueries
 from reconciler.streams.queries.parts import after, after_parts, before, listed, query, quoted, together
 

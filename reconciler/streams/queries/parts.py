@@ -13,9 +13,9 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.streams.model import CHANGE
 from reconciler.streams.queries import Input, LateQueries, Moment

@@ -5,8 +5,8 @@ in microseconds. What comes is counted on from there.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from reconciler.base.dataclass import dataclass
 from reconciler.streams.queries import StepInput
 from reconciler.streams.queries.parts import (
     NEW,

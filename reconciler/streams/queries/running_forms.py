@@ -12,9 +12,9 @@ type, or CAST(… AS …). A column whose type is not known may hold DECIMALs.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.sql.lexer import Kind, Token, query_tokens
 from reconciler.streams.queries.parts import quoted

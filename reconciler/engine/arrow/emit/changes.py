@@ -8,9 +8,9 @@ ones).
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.delta.arrow_rows import PlainTable, StoredFile, arrow_schema, plain_table, rows_of
 from reconciler.engine.arrow.equal_rows import as_grouped, row_ids

@@ -9,9 +9,9 @@ says what is promised, and does it for all others).
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import RegistryError
 from reconciler.base.names import fold

@@ -14,9 +14,10 @@ Which tables are written says `target_table`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.delta.arrow_rows import OpenedTable, rows_by_file
 from reconciler.delta.arrow_writes import append, rewrite

@@ -9,9 +9,10 @@ default, where that is a literal of one word or a short text, else NULL.
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.engine.arrow.ingest.values import NotSure, plain
 from reconciler.engine.fields import MOST_FIELDS, missing_fields

@@ -11,9 +11,10 @@ A NaN, and a 0 with a sign, leave the range to Spark (`stored_values.require_one
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from reconciler.base.dataclass import dataclass
 from reconciler.delta.arrow_rows import OpenedTable, rows_by_file
 from reconciler.delta.arrow_writes import append, rewrite
 from reconciler.engine.arrow.equal_rows import row_ids

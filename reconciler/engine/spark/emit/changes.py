@@ -7,13 +7,14 @@ of the older one go, under its columns, and all of the newer one come.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.engine.protocol import Emission, StoredSource
 from reconciler.engine.spark.copies import COPIES, counted, net

@@ -10,12 +10,12 @@ done in one act is to put a file where none stands.
 import re
 import uuid
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import canonical_json
 from reconciler.base.errors import EngineError
 from reconciler.engine.file_place import FOLDER, HINT, MARKER, TAKEN, FilePlace, Kept, earlier_of

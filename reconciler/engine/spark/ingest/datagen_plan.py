@@ -7,8 +7,9 @@ when all rows of the one before it have become due.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from reconciler.base.dataclass import dataclass
 
 ROWS_AT_ONCE = 100_000
 

@@ -8,9 +8,9 @@ One that was there under another name, or came back (RESTORE), may have values i
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.names import fold
 

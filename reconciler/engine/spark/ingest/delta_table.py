@@ -16,12 +16,12 @@ first asked. From then on it is pinned:
 """
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold

@@ -8,11 +8,12 @@
   (`Proven.is_likely`), and a connector of which there were others is read in one part for some ranges.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from pyspark.sql import SparkSession
 
+from reconciler.base.dataclass import dataclass
 from reconciler.engine.protocol import Ingestion, Written
 from reconciler.engine.spark.ingest.changes import write_changes, write_proven
 from reconciler.engine.spark.ingest.incoming import Incoming

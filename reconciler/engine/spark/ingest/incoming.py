@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from pyspark.sql import DataFrame
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.engine.fields import missing_fields, unknown_fields
 from reconciler.engine.protocol import TableTarget

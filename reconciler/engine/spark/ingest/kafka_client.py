@@ -10,11 +10,11 @@ One client, an administrator's, answers all but what a record says. It tells of 
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
 

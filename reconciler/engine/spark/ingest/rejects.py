@@ -8,12 +8,12 @@ as after every error. Which line of its file a record is, or its number, is foun
 Records that are left out since they are late are among them where that is asked for, and are not counted as rejected.
 """
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import EngineError
 from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
 from reconciler.engine.protocol import Ingestion
