@@ -12,6 +12,7 @@ from tests.acceptance.bombs import bombs
 from tests.acceptance.changing_bombs import changing_bombs
 from tests.acceptance.command_line import CommandLine
 from tests.acceptance.growing_bombs import growing_bombs
+from tests.pace import at_usual_pace
 
 SECONDS = 5
 MEGABYTES = 500
@@ -50,7 +51,7 @@ def test_a_plan_of_a_large_file_ends_soon(name: str, tmp_path: Path, capsys: pyt
     write(tmp_path, name)
     began = time.process_time()
     run(["plan", "--repo", str(tmp_path)])
-    assert time.process_time() - began < SECONDS
+    assert at_usual_pace(time.process_time() - began) < SECONDS
     printed = capsys.readouterr()
     assert "U890" not in printed.err
     assert len(printed.out) + len(printed.err) < 3_000_000
@@ -63,7 +64,7 @@ def test_every_large_file_ends_soon_in_little_memory(name: str, tmp_path: Path) 
     command = [str(Path(sys.executable).with_name("reconcile")), "plan", "--repo", str(tmp_path)]
     measured = measure(command, tmp_path, {"RECONCILE_CACHE": "off"}, fine=(0, 1, 2))
     assert "U890" not in measured.output
-    assert measured.cost.cpu < SECONDS
+    assert at_usual_pace(measured.cost.cpu) < SECONDS
     assert measured.cost.peak < MEGABYTES
 
 
@@ -79,12 +80,12 @@ def judge_change(name: str, root: Path, capsys: pytest.CaptureFixture[str]) -> N
     for form, most in ((), 3_000_000), (("--all",), 20_000_000), (("--format", "markdown"), 3_000_000):
         began = time.process_time()
         printed = command("plan", *form)
-        assert time.process_time() - began < SECONDS
+        assert at_usual_pace(time.process_time() - began) < SECONDS
         assert "to modify" in printed
         assert len(printed) < most
     began = time.process_time()
     assert len(command("plan", "--format", "json")) < 20_000_000
-    assert time.process_time() - began < SECONDS
+    assert at_usual_pace(time.process_time() - began) < SECONDS
 
 
 @pytest.mark.parametrize("name", SOME_CHANGES)

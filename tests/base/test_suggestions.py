@@ -3,6 +3,7 @@
 import time
 
 from reconciler.base.names import bounded_suggestions, closest
+from tests.pace import at_usual_pace
 
 
 def test_the_one_that_was_meant_is_found_among_very_many() -> None:
@@ -17,7 +18,7 @@ def test_suggestions_end_where_they_would_be_much_work() -> None:
     with bounded_suggestions():
         began = time.process_time()
         found = [closest(f"smoe_colunm_{number}", names) for number in range(2_000)]
-        assert time.process_time() - began < 3
+        assert at_usual_pace(time.process_time() - began) < 3
     assert found[0] == "some_column_0"
     assert found[-1] is None
     # Not counted from one piece of work to the next.
@@ -28,4 +29,4 @@ def test_suggestions_end_where_they_would_be_much_work() -> None:
 def test_long_texts_are_not_compared() -> None:
     began = time.process_time()
     assert closest("a" * 400_000, ["a" * 400_001]) is None
-    assert time.process_time() - began < 1
+    assert at_usual_pace(time.process_time() - began) < 1

@@ -13,6 +13,7 @@ from reconciler.project.manifest.trades import circles
 from reconciler.project.program.compile import compile_program
 from reconciler.project.program.model import Program
 from reconciler.project.snapshot.model import take_snapshot
+from tests.pace import at_usual_pace
 
 YAML = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\nspec:\n  evolution: evolve\n"
 
@@ -38,7 +39,7 @@ def test_thousands_of_columns_are_renamed_in_little_time() -> None:
     desired = take_snapshot(program([f"d{number}" for number in range(count)], moves))
     began = time.process_time()
     make_plan("shop", "dev", applied, desired, Policies(BootstrapPolicy.ALLOW))
-    assert time.process_time() - began < 4
+    assert at_usual_pace(time.process_time() - began) < 4
 
 
 def test_a_slip_of_the_pen_is_told() -> None:
@@ -61,6 +62,6 @@ def test_names_that_lead_on_and_on_are_followed_once() -> None:
     assert circles(targets) == ()
     (trade,) = circles({**targets, "t.n20000": "t.n0"})
     assert len(trade) == 20_001
-    assert time.process_time() - began < 2
+    assert at_usual_pace(time.process_time() - began) < 2
     # What leads into a circle is no part of it.
     assert circles({"t.x": "t.a", "t.a": "t.b", "t.b": "t.a"}) == (frozenset({("t.a", "t.b"), ("t.b", "t.a")}),)

@@ -5,6 +5,7 @@ import time
 from reconciler.materialize.withdrawing import transactions_of
 from reconciler.registry.intents import Intent, RunStatement
 from tests.diff.test_hidden_changes import snapshot
+from tests.pace import at_usual_pace
 
 _MANY = 2_000
 _INTENT = Intent(3, RunStatement("DELETE FROM t", "t", ("t",)), "2026-01-01T00:00:00Z")
@@ -27,4 +28,4 @@ def test_long_chains_take_no_square() -> None:
     program = snapshot(sql).program
     began = time.process_time()
     assert len(transactions_of(program, _INTENT)) == _MANY + 1
-    assert time.process_time() - began < 1
+    assert at_usual_pace(time.process_time() - began) < 1
