@@ -349,6 +349,7 @@ _USAGE: Final[dict[str, str]] = {
     "U862": "the server ended while a command ran",
     "U863": "the API can't listen",
     "U864": "the API would not be safe",
+    "U870": "a word of the command is no text",
 }
 
 _HAZARDS: Final = {

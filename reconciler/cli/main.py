@@ -161,6 +161,9 @@ def run(arguments: list[str] | None = None, engine: "Engine | None" = None) -> i
             place = f"{error.filename}: " if error.filename else ""
             show_error(ReconcileError("G608", f"{place}{error.strerror}", "it is safe to run the command again"))
             return EXIT_ERROR
+        if isinstance(error, UnicodeEncodeError) and (word := _no_text(sys.argv[1:] if arguments is None else arguments)):
+            show_error(ReconcileError("U870", f"'{word}' holds bytes that are not UTF-8", "write it in UTF-8"))
+            return EXIT_ERROR
         if os.environ.get("RECONCILE_TRACEBACK"):
             raise
         words = (str(error).splitlines() or [""])[0]
@@ -174,6 +177,12 @@ def _show_traceback(kind: type[BaseException], error: BaseException | None, trac
     """What Python shows of an exception that nobody handles, here or in another thread: as printable as all else."""
     if error is not None and not issubclass(kind, SystemExit):
         note("".join(traceback.format_exception(kind, error, trace)).rstrip())
+
+
+def _no_text(arguments: Sequence[str]) -> str | None:
+    """The first word with bytes that are no text, where Python has half of a surrogate for each; the bytes are shown."""
+    found = next((word for word in arguments if any("\ud800" <= one <= "\udfff" for one in word)), None)
+    return found if found is None else os.fsencode(found).decode("utf-8", "backslashreplace")
 
 
 def _environment(arguments: Sequence[str]) -> str | None:

@@ -11,6 +11,7 @@ import pytest
 
 import reconciler
 from reconciler.cli.main import cli, run
+from reconciler.service.project import Project
 from tests.acceptance.shop import BEFORE, write_shop
 
 COMMANDS = cli.list_commands(click.Context(cli))
@@ -95,6 +96,13 @@ def test_a_mistake_of_ours_is_shown_without_a_traceback(
     monkeypatch.setenv("RECONCILE_TRACEBACK", "1")
     with pytest.raises(RuntimeError):
         run(["apply", "--repo", str(repository)], Broken())  # type: ignore[arg-type]
+
+
+def test_what_is_no_text_is_not_stored(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_shop(repository, BEFORE)
+    digest = Project.open(repository).pipeline("shop").plan().digest
+    assert run(["approve", "shop", digest, "--by", "ann", "--comment", "bad \udcff", "--repo", str(repository)]) == 1
+    assert capsys.readouterr().err.startswith("U870: 'bad \\xff' holds bytes that are not UTF-8")
 
 
 def test_an_unknown_environment_is_an_error_with_a_suggestion(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
