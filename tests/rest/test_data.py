@@ -291,6 +291,15 @@ def test_errors_of_queries_are_told(pipeline: Pipeline) -> None:
         list(pipeline.query("DROP TABLE kinds"))
 
 
+def test_a_pipeline_that_never_started_is_applied_by_a_start(service: Serving) -> None:
+    service.pipeline("never", "CREATE TABLE items (id BIGINT);")
+    address = f"{service.address}/v0/pipelines/never"
+    queried = requests.get(f"{address}/query", params={"sql": "SELECT 1", "format": "json"}, timeout=60)
+    for answer in (queried, requests.post(f"{address}/checkpoint", timeout=60)):
+        assert (answer.status_code, answer.json()["error_code"]) == (404, "A506")
+        assert answer.json()["details"]["hint"] == "start the pipeline: that applies it", "nobody applies it by a command"
+
+
 def test_listening_gives_each_step(pipeline: Pipeline) -> None:
     listener = pipeline.listen("copied")
     token = pipeline.input_json("plain", [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}])
