@@ -5,9 +5,10 @@ Whoever shows it puts the environment in (`in_environment`): the command line on
 on what it tells.
 """
 
-import re
 import shlex
 from typing import Final
+
+from reconciler.base.patterns import lazy_pattern
 
 COMMANDS: Final = (
     "validate",
@@ -37,7 +38,7 @@ COMMANDS: Final = (
 """Those that act on an environment, in the order in which they are listed."""
 
 # After the name comes a space, the end, or what ends a sentence; a colon follows in marks of other programs.
-_COMMAND: Final = re.compile(rf"\breconcile ({'|'.join(COMMANDS)})(?! --env\b)(?=[\s`'\"),;.]|$)")
+_COMMAND: Final = lazy_pattern(rf"\breconcile ({'|'.join(COMMANDS)})(?! --env\b)(?=[\s`'\"),;.]|$)")
 
 
 def in_environment(text: str, environment: str | None) -> str:

@@ -10,7 +10,7 @@ Nor are those over floating numbers, of which two zeros count as equal and are n
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -68,32 +68,54 @@ def maintenance(program: Program, view: View, stored: Mapping[str, Columns]) -> 
 
 
 class Questions:
-    """All that decides how views of a program are maintained, but for what only Spark knows: to equal questions the answers
-    are equal."""
+    """All that decides how views of two programs are maintained, but for what only Spark knows: to equal questions the
+    answers are equal."""
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        said = decisive_settings(program.settings)
-        self._settings = (
-            are_read_plainly(program.settings),
-            sorted((name, said[name]) for name in said.keys() - _SAY_NOTHING),
+    def __init__(self, applied: Program, desired: Program) -> None:
+        self._programs = applied, desired
+        self._settings_are_equal = _said(applied) == _said(desired)
+        self._equal: dict[str, bool] = {}
+
+    def are_equal(self, applied: View, desired: View) -> bool:
+        """Whether the question of a view is that of another one, in the other program."""
+        before, after = (
+            [view, *views_in_place(program, view)] for program, view in zip(self._programs, (applied, desired), strict=True)
         )
-        self._relations: dict[str, object] = {}
+        if not self._settings_are_equal or len(before) != len(after):
+            return False
+        if not all(_ask_alike(one, other) for one, other in zip(before, after, strict=True)):
+            return False
+        reads = _keys_read(before)
+        return reads == _keys_read(after) and all(map(self._is_read_alike, reads))
 
-    def of(self, view: View) -> object:
-        """The question of one view."""
-        within = [view, *views_in_place(self._program, view)]
-        reads = sorted({fold(read.relation) for one in within for read in one.reads})
-        relations = [(key, self._relation(key)) for key in reads]
-        return [(one.query, one.declaration.column_names, one.calls) for one in within], relations, self._settings
+    def _is_read_alike(self, key: str) -> bool:
+        """Whether a relation is there, and stored, on both sides or neither, with the same columns in the same order."""
+        if key not in self._equal:
+            before, after = (_as_read(program, key) for program in self._programs)
+            self._equal[key] = before == after
+        return self._equal[key]
 
-    def _relation(self, key: str) -> object:
-        """Whether a relation is stored, and its columns in their order. None: the program has none of that key."""
-        if key not in self._relations:
-            relation = self._program.relations.get(key)
-            columns = None if relation is None else tuple(_columns(self._program, key, {}).items())
-            self._relations[key] = None if relation is None else (relation.is_stored, columns)
-        return self._relations[key]
+
+def _said(program: Program) -> object:
+    said = decisive_settings(program.settings)
+    return are_read_plainly(program.settings), sorted((name, said[name]) for name in said.keys() - _SAY_NOTHING)
+
+
+def _ask_alike(one: View, other: View) -> bool:
+    return (
+        one.query == other.query
+        and one.declaration.column_names == other.declaration.column_names
+        and one.calls == other.calls
+    )
+
+
+def _keys_read(views: Sequence[View]) -> set[str]:
+    return {fold(read.relation) for one in views for read in one.reads}
+
+
+def _as_read(program: Program, key: str) -> object:
+    relation = program.relations.get(key)
+    return None if relation is None else (relation.is_stored, tuple(_columns(program, key, {}).items()))
 
 
 def stored_reads(program: Program, view: View) -> tuple[str, ...]:

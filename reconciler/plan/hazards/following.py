@@ -17,14 +17,14 @@ from reconciler.project.program.model import Program, View
 
 def methods_lost(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
     """See the module."""
-    asked_before, asked_after = Questions(applied), Questions(desired)
+    questions = Questions(applied, desired)
     for change in diff.relations:
         if change.action is not Action.MODIFIED:
             continue
         before, after = applied.views.get(fold(change.renamed_from or change.name)), desired.views.get(fold(change.name))
         if before is None or after is None or not _may_follow(before) or not _may_follow(after):
             continue
-        if asked_before.of(before) == asked_after.of(after):
+        if questions.are_equal(before, after):
             continue
         found = maintenance(desired, after, {})
         if isinstance(found, Recompute) and not isinstance(maintenance(applied, before, {}), Recompute):

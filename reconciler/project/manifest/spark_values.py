@@ -24,21 +24,22 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from reconciler.base.patterns import lazy_pattern
 from reconciler.base.secrets.redaction import MASK, masked
 from reconciler.project.manifest.known_spark_settings import CREDENTIALS, is_harmless, is_neutral
 
-_SECRET_NAME: Final = re.compile(
+_SECRET_NAME: Final = lazy_pattern(
     r"passw|passphrase|secret|token|credential|signature|(^|[._-])(sas|sig|pwd|pw)($|[._-])"
     r"|(private|account|master|customer|encryption|api|shared|access)[._-]?key($|[._-])",
     re.IGNORECASE,
 )
-_NAMES_WHAT_IS_RUN: Final = re.compile(
+_NAMES_WHAT_IS_RUN: Final = lazy_pattern(
     r"provider|class|impl|command|script|factory|plugin|options|path|file|dir|location|ur[il]|endpoint|host|type|enabled"
     r"|binding|alias|secretKeyRef|pullSecrets|\.secrets\.",
     re.IGNORECASE,
 )
-_PASSWORD: Final = re.compile(r"(passw(or)?d|passphrase|(^|[._-])(pwd|pw))$", re.IGNORECASE)
-_KNOWN_CREDENTIAL: Final = re.compile(
+_PASSWORD: Final = lazy_pattern(r"(passw(or)?d|passphrase|(^|[._-])(pwd|pw))$", re.IGNORECASE)
+_KNOWN_CREDENTIAL: Final = lazy_pattern(
     r"spark\.hadoop\.fs\.s3a\.(bucket\..+\.)?(access\.key|secret\.key|session\.token|session\.key|encryption\.key"
     r"|server-side-encryption\.key)"
     r"|spark\.hadoop\.fs\.s3n?\.aws(AccessKeyId|SecretAccessKey)"
