@@ -144,8 +144,18 @@ _WORD: Final = re.compile(r"\w+")
 def words_in(text: str) -> frozenset[str]:
     """Every run of letters, digits and `_` in a text, in small letters, wherever it stands: in a name, a literal, a comment.
     A look that spares most texts from being cut into tokens, or parsed, for a word that is not in them."""
+    return frozenset(_WORD.findall(_small(text)))
+
+
+def words_among(text: str, wanted: frozenset[str]) -> frozenset[str]:
+    """Those of the wanted words that `words_in` a text gives. Most texts hold none, and are not cut."""
+    small = _small(text)
+    return wanted.intersection(_WORD.findall(small)) if any(word in small for word in wanted) else frozenset()
+
+
+def _small(text: str) -> str:
     # Through capitals: to Spark `lımıt`, whose i has no dot, is LIMIT.
-    return frozenset(_WORD.findall(text.upper().lower()))
+    return text.upper().lower()
 
 
 _MOST_REMEMBERED: Final = 16_384

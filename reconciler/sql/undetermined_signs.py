@@ -15,9 +15,9 @@ BY_ANOTHER: Final = frozenset({"max_by", "min_by"})
 COUNTING_OFF: Final = frozenset({"lag", "lead", "nth_value", "ntile", "row_number"})
 CALLED: Final = TAKING_ONE | LISTING | ESTIMATING | BY_ANOTHER | COUNTING_OFF | {"mode"}
 """The functions that take rows as they come, or count them off (folded names)."""
-_SIGNS: Final = CALLED | {"limit", "offset", "rows", "tablesample"}
+SIGNS_OF_ORDER: Final = CALLED | {"limit", "offset", "rows", "tablesample"}
 
 
 def may_be_undetermined(words: Set[str]) -> bool:
     """Whether there is any sign among the words of a query (`lexer.words_in`)."""
-    return not _SIGNS.isdisjoint(words)
+    return not SIGNS_OF_ORDER.isdisjoint(words)

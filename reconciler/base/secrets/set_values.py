@@ -115,6 +115,9 @@ class _Reading:
 
 def values_set(text: str) -> Iterator[Span]:
     """Where literals stand, without their quotes, that a value may be made of which a secret name has in a text of code."""
+    if "'" not in text and '"' not in text:
+        # Most texts are names and sentences.
+        return
     left = len(text) + _SPARE
     for pattern in (_SET, _DEFAULTED):
         position = 0

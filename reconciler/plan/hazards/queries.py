@@ -28,13 +28,14 @@ from reconciler.sql.determinism import (
     NON_DETERMINISTIC_WITHOUT_ARGUMENTS,
     non_deterministic_calls,
 )
-from reconciler.sql.lexer import words_in
-from reconciler.sql.undetermined_signs import may_be_undetermined
+from reconciler.sql.lexer import words_among, words_in
+from reconciler.sql.undetermined_signs import SIGNS_OF_ORDER, may_be_undetermined
 
 if TYPE_CHECKING:
     from reconciler.plan.hazards.ties import Ties
 
 _SIGNS: Final = NON_DETERMINISTIC | NON_DETERMINISTIC_WITHOUT_ARGUMENTS | MOMENTS
+_ALL_SIGNS: Final = _SIGNS | SIGNS_OF_ORDER
 
 
 def undetermined_views(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
@@ -49,7 +50,7 @@ def undetermined_views(diff: Diff, applied: Program, desired: Program) -> Iterat
 
     for view in computed_views(diff, desired):
         text = view.query if view.stream is None else "; ".join(view.stream.expressions)
-        words = words_in(text)
+        words = words_among(text, _ALL_SIGNS)
         calls = {*_calls(text, words)}
         taken: tuple[str, ...] = ()
         if may_be_undetermined(words):

@@ -340,7 +340,8 @@ def _views(
     for key, relation in foreign.items():
         known[key] = dict(relation.columns)
     spelled = {key: one.name for key, one in declared.items()} | {key: one.qualified_name for key, one in foreign.items()}
-    digests = {key: columns_digest(columns.items()) for key, columns in known.items()}
+    none = columns_digest(())
+    digests = {key: columns_digest(columns.items()) if columns else none for key, columns in known.items()}
     today = callable_names(functions)
     recalled = Recalled(queries, facts, digests, circular)
     views: dict[str, View] = {}
