@@ -92,10 +92,11 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A transcript with the mark `both_ways` runs once more, with its commands through a server as well: those that the mark
-    names in every run, the others in the slow suite. In a file with the mark those are transcripts that have `capsys`."""
+    names in every run, the others in the slow suite. In a file with the mark those are transcripts that have `capsys`.
+    Beside a run a repository can't be put back: those with the mark `beside_a_run` run one way."""
     mark = metafunc.definition.get_closest_marker("both_ways")
     is_transcript = mark in metafunc.definition.own_markers or "capsys" in metafunc.fixturenames
-    if mark is not None and is_transcript:
+    if mark is not None and is_transcript and metafunc.definition.get_closest_marker("beside_a_run") is None:
         marks = () if metafunc.definition.name in mark.args else pytest.mark.slow
         metafunc.parametrize("ways", ["alone", pytest.param(BOTH_WAYS, marks=marks)], indirect=True)
 

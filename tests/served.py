@@ -5,6 +5,8 @@ server, from a process of its own; then, with the repository put back, in this p
 and error, and what is left in the repository must be equal, but for times and ids. What the transcript itself looks at is
 what the run in this process left. What lies outside of the repository is not put back.
 
+A transcript whose engine gives answers of its own has no such mark: the server's engine does not know them.
+
 A server belongs to a repository. The place of a test's repository leads to the sockets of one server, which serves all
 tests of this process: one with Spark, one that finds no Java, and one whose commands have the recording engine.
 """

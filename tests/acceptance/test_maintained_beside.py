@@ -250,6 +250,7 @@ def test_no_connector_is_of_it(maintained: Shop) -> None:
     assert "pipeline.yaml:" in said
 
 
+@pytest.mark.beside_a_run
 def test_a_live_run_keeps_it_up_to_date(shop: Shop) -> None:
     transport = "{name: file_input, config: {path: source}}"
     source = f"  connectors: [{{name: c, table: orders, transport: {transport}, format: {{name: json}}}}]\n"

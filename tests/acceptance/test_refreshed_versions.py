@@ -167,6 +167,7 @@ def test_another_change_leaves_it(shop: Shop) -> None:
     assert shop.states() == {"v2": "active", "v1": "", "v0": "refreshed at step 3"}
 
 
+@pytest.mark.beside_a_run
 def test_beside_a_live_run(shop: Shop) -> None:
     with held_by_a_run(Project.open(shop.root).target.registry):
         assert "up to date" in shop(*WORDS)

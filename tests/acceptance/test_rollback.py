@@ -483,6 +483,7 @@ def test_what_was_applied_meanwhile_is_not_rolled_back_unseen(shop: Shop) -> Non
     assert shop.active() == "v3 active"
 
 
+@pytest.mark.beside_a_run
 def test_beside_a_live_run_it_is_at_once_as_well(shop: Shop) -> None:
     with held_by_a_run(Project.open(shop.root).target.registry):
         shop("rollback", "total")

@@ -13,8 +13,6 @@ from reconciler.testing.tables import Contents
 from tests.acceptance.versioned_shop import READS, VersionedShop, made_once
 from tests.cells import mostly_slow
 
-pytestmark = pytest.mark.both_ways
-
 NO_CHANGES = "no changes"
 
 
