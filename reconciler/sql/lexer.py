@@ -148,9 +148,8 @@ def words_in(text: str) -> frozenset[str]:
 
 
 def words_among(text: str, wanted: frozenset[str]) -> frozenset[str]:
-    """Those of the wanted words that `words_in` a text gives. Most texts hold none, and are not cut."""
-    small = _small(text)
-    return wanted.intersection(_WORD.findall(small)) if any(word in small for word in wanted) else frozenset()
+    """Those of the wanted words that `words_in` a text gives."""
+    return wanted.intersection(_WORD.findall(_small(text)))
 
 
 def _small(text: str) -> str:
