@@ -57,6 +57,15 @@ def shop(lasting: Serving) -> Pipeline:
     return pipeline
 
 
+@pytest.fixture
+def running(shop: Pipeline) -> Pipeline:
+    """The pipeline when its change is approved: by a test before, unless this one runs in another process."""
+    if shop.status() == PipelineStatus.AWAITINGAPPROVAL:
+        shop.approve()
+    shop.wait_for_status(PipelineStatus.RUNNING, timeout=60)
+    return shop
+
+
 def see(chrome: "Chrome", service: Serving, path: str = "/") -> str:
     chrome.get(service.address + path)
     return text(chrome)
@@ -124,7 +133,7 @@ def test_what_became_no_row_is_found(chrome: "Chrome", service: Serving, shop: P
     WebDriverWait(chrome, 30).until(lambda _: '"id": "two"' in text(chrome))
 
 
-def test_a_version_is_rolled_back(chrome: "Chrome", service: Serving, shop: Pipeline) -> None:
+def test_a_version_is_rolled_back(chrome: "Chrome", service: Serving, running: Pipeline) -> None:
     see(chrome, service, "/console/pipelines/shop/versions?of=good_customers")
     press(chrome, "Plan the rollback to version 0 of good_customers")
     WebDriverWait(chrome, 60).until(lambda _: "Nothing was changed yet" in text(chrome))
@@ -133,7 +142,7 @@ def test_a_version_is_rolled_back(chrome: "Chrome", service: Serving, shop: Pipe
     assert "good_customers" in see(chrome, service, "/console/pipelines/shop").partition("Rolled back")[2]
 
 
-def test_a_failing_pipeline_can_not_be_overlooked(chrome: "Chrome", service: Serving, shop: Pipeline) -> None:
+def test_a_failing_pipeline_can_not_be_overlooked(chrome: "Chrome", service: Serving, running: Pipeline) -> None:
     (service.root / "orders" / "a.json").write_text("{}\n" * 50)
     see(chrome, service)
     WebDriverWait(chrome, 60).until(lambda _: "needs attention" in text(chrome) or "need attention" in text(chrome))
