@@ -6,7 +6,8 @@ command imports some 250 such classes and calls few of their methods: compiling 
 Rules:
 - A frozen class behaves as one of `dataclasses.dataclass`: so do `fields`, `replace`, `asdict`, `match`, copies and pickles.
   What a class defines itself stays.
-- `__init__` is compiled when the first instance is made. The other methods are written once, for all classes.
+- `__init__` is compiled when the first instance is made; until then `inspect` sees no parameters of it. The other methods
+  are written once, for all classes.
 - Whoever asks for more than `frozen` and `slots` gets the standard decorator.
 - For type checkers this is the standard decorator.
 

@@ -35,8 +35,8 @@ class OwnFolder:
 
 
 def remove_left_folders(folder: str, now: float) -> None:
-    """Remove folders that processes left there which are no more. Process numbers mean something among the processes that
-    see each other; of others, and of an hour that has not passed, nothing is said."""
+    """Remove the folders of processes that have ended. A folder stays where this can't be told, since its process has its
+    number in another namespace, and for its first hour in any case."""
     for name in os.listdir(folder):
         found = _NAME.fullmatch(name)
         if found is None or int(found[1]) != _processes_here() or _lives(int(found[2])):

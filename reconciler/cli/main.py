@@ -180,7 +180,7 @@ def _show_traceback(kind: type[BaseException], error: BaseException | None, trac
 
 
 def _no_text(arguments: Sequence[str]) -> str | None:
-    """The first word with bytes that are no text, where Python has half of a surrogate for each; the bytes are shown."""
+    """The first word that holds bytes that are not UTF-8, shown as `\\xff`. Python has half of a surrogate for each."""
     found = next((word for word in arguments if any("\ud800" <= one <= "\udfff" for one in word)), None)
     return found if found is None else os.fsencode(found).decode("utf-8", "backslashreplace")
 

@@ -69,6 +69,13 @@ def test_what_would_fill_the_disk_is_refused(spark_engine: Engine, tmp_path: Pat
     assert len(rows_of(_frame(spark_engine, "SELECT id FROM range(2000)"), tuple, by_files=True)) == 2000
 
 
+def test_where_no_file_can_be_written_is_said(spark_engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(EngineError, match="can't be kept in temporary files: No such file or directory") as raised:
+        rows_of(_frame(spark_engine, LARGE), tuple, by_files=True)
+    assert raised.value.code == "X737"
+
+
 def test_what_is_too_large_is_not_computed_once_more() -> None:
     with pytest.raises(EngineError, match="too large"), left_to_spark(lambda: True):
         raise EngineError("X737", "too large")

@@ -41,7 +41,7 @@ def write_parquet(rows: Rows, into: IO[bytes]) -> None:
 
 
 class _Forward:
-    """A pipe, for who asks how much was written: bytes go one after the other, and nobody goes back."""
+    """Hands bytes on, and says how many there were: a writer of Parquet asks for that. It never goes back."""
 
     closed = False
 
@@ -61,7 +61,7 @@ class _Forward:
         self._into.flush()
 
     def close(self) -> None:
-        """It is whose it was."""
+        """Who opened what is written to closes it."""
 
 
 def _types(rows: Rows) -> "list[pa.DataType | None]":

@@ -18,7 +18,7 @@ from reconciler.engine.protocol import InlineSource, PythonModule, Selection, Vi
 from reconciler.engine.spark.plain_settings import are_plain
 
 _TOLD_AT_ONCE: Final = frozenset({"X707", "X737"})
-"""The end of Spark's process, and a result that is as large on any way."""
+"""The end of Spark's process, and a result that is too large, whichever way it is computed."""
 # Their values come from files and partitions, or from where a row stands in them; or nobody knows what they do.
 _OF_PLACES: Final = re.compile(
     r"(?i)\b(rand|randn|random|randstr|uniform|shuffle|uuid|monotonically_increasing_id|spark_partition_id|input_file\w*"
@@ -65,7 +65,8 @@ def is_determined(frame: DataFrame, wanted: ViewBuild) -> bool:
 
 @contextmanager
 def left_to_spark(is_any: Callable[[], bool]) -> Iterator[None]:
-    """Failures inside are not told: those of writing; and where `is_any` says so, all that may end otherwise elsewhere."""
+    """Failures inside are passed over, since Spark tries the same next: those of writing, and where `is_any` says so, all
+    but those of `_TOLD_AT_ONCE`."""
     import pyarrow as pa
 
     try:
