@@ -63,6 +63,9 @@ class FilesByNeed(LoadFileScheduling):
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         if self._with_spark is None:
+            if not self._noted.exists():
+                # What ends the collection in a process is shown by none of them.
+                raise pytest.UsageError("the processes can't collect the tests: pytest --collect-only says why")
             self._with_spark = frozenset(json.loads(self._noted.read_text("utf-8")))
         # A process that died is followed by another one. The nodes are listed as they became ready, in any order.
         has_spark = node is min((one for one in self.nodes if not one.shutting_down), key=_number_of)
