@@ -1,10 +1,10 @@
-"""The decorator of the standard library for frozen data classes, with methods that are made when they are needed.
+"""The standard library's decorator for data classes, with methods that are made when they are needed.
 
-The standard decorator writes the text of six methods for each class, and compiles them, while a module is imported. A
+The standard decorator writes the text of up to six methods for each class, and compiles them, while a module is imported. A
 command imports some 250 such classes and calls few of their methods: compiling was a fifth of what a small plan costs.
 
 Rules:
-- A frozen class behaves as one of `dataclasses.dataclass`: so do `fields`, `replace`, `asdict`, `match`, copies and pickles.
+- A class behaves as one of `dataclasses.dataclass`: so do `fields`, `replace`, `asdict`, `match`, copies and pickles.
   What a class defines itself stays.
 - `__init__` is compiled when the first instance is made; until then `inspect` sees no parameters of it. The other methods
   are written once, for all classes.
@@ -27,37 +27,38 @@ else:
 
     def dataclass(cls=None, /, *, frozen=False, slots=False, **others):
         """See the module."""
-        if not frozen or others:
+        if others:
             return dataclasses.dataclass(cls, frozen=frozen, slots=slots, **others)
-        return _decorated(cls, slots) if cls is not None else lambda cls: _decorated(cls, slots)
+        return _decorated(cls, frozen, slots) if cls is not None else lambda cls: _decorated(cls, frozen, slots)
 
 
-def _decorated(cls: type, slots: bool) -> type:
+def _decorated(cls: type, frozen: bool, slots: bool) -> type:
     # Otherwise the standard decorator asks for the signature of the class, to document it.
     cls.__doc__ = cls.__doc__ or cls.__name__
     # A class that defines `__eq__` alone has None as its `__hash__`.
     own = {name for name, value in cls.__dict__.items() if (name, value) != ("__hash__", None)}
     made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots)(cls)
-    methods = {"__init__": _first_init(made), "__repr__": _repr, **_comparisons(made), **(_STATES if slots else {})}
-    for name, method in methods.items():
+    methods = {"__init__": _first_init(made, frozen), "__repr__": _repr, **_comparisons(made, frozen)}
+    for name, method in {**methods, **(_STATES if frozen and slots else {})}.items():
         if name not in own:
             setattr(made, name, method)
-    made.__setattr__, made.__delattr__ = _refuse_to_set, _refuse_to_delete
+    if frozen:
+        made.__setattr__, made.__delattr__ = _refuse_to_set, _refuse_to_delete
     return made  # type: ignore[no-any-return]
 
 
-def _first_init(cls: Any) -> Callable[..., None]:
+def _first_init(cls: Any, frozen: bool) -> Callable[..., None]:
     """An `__init__` that compiles the one which takes its place from then on."""
 
     def init(self: Any, *values: Any, **named: Any) -> None:
-        cls.__init__ = _compiled_init(cls)
+        cls.__init__ = _compiled_init(cls, frozen)
         cls.__init__(self, *values, **named)
 
     return init
 
 
-def _compiled_init(cls: type) -> Callable[..., None]:
-    """`__init__` as the standard decorator has it for a frozen class."""
+def _compiled_init(cls: type, frozen: bool) -> Callable[..., None]:
+    """`__init__` as the standard decorator has it."""
     known: dict[str, Any] = {"_set": object.__setattr__, "_missing": MISSING}
     positional, keywords, body = list[str](), list[str](), list[str]()
     for one in fields(cls):
@@ -65,7 +66,8 @@ def _compiled_init(cls: type) -> Callable[..., None]:
         if one.init:
             (keywords if one.kw_only else positional).append(one.name + default)
         if one.init or made:
-            body.append(f" _set(self, {one.name!r}, {made or one.name})")
+            value = made or one.name
+            body.append(f" _set(self, {one.name!r}, {value})" if frozen else f" self.{one.name} = {value}")
     if hasattr(cls, "__post_init__"):
         body.append(" self.__post_init__()")
     parameters = ", ".join(("self", *positional, *(("*", *keywords) if keywords else ())))
@@ -87,8 +89,8 @@ def _default(one: "Field[Any]", known: dict[str, Any]) -> tuple[str, str]:
     return f"={name}", "" if one.init else name
 
 
-def _comparisons(cls: type) -> Mapping[str, Callable[..., Any]]:
-    """`__eq__` and `__hash__`, by the fields that are compared, as one tuple."""
+def _comparisons(cls: type, frozen: bool) -> Mapping[str, Callable[..., Any] | None]:
+    """`__eq__` and `__hash__`, by the fields that are compared, as one tuple. What can change has no hash."""
     names = [one.name for one in fields(cls) if one.compare]
     values: Callable[[Any], Any]
     if len(names) > 1:
@@ -104,7 +106,7 @@ def _comparisons(cls: type) -> Mapping[str, Callable[..., Any]]:
     def hashed(self: Any) -> int:
         return hash(values(self))
 
-    return {"__eq__": equal, "__hash__": hashed}
+    return {"__eq__": equal, "__hash__": hashed if frozen else None}
 
 
 @recursive_repr()

@@ -47,10 +47,8 @@ def plain(value: Any) -> Any:
 def from_json(kind: Callable[..., Value], value: Mapping[str, Any], **read: Any) -> Value:
     """The dataclass `kind` of its JSON object. `read` are members that the caller has read, in place of those there."""
     readers = _members(kind, frozenset(read))
-    if not readers and not read:
-        return kind(**value)
     members = {name: reader(value[name]) for name, reader in readers.items() if name in value}
-    return kind(**{**value, **members, **read})
+    return kind(**{**value, **members, **read}) if members or read else kind(**value)
 
 
 @cache

@@ -6,7 +6,7 @@ is left is told by the name of the part, without values. So a part that is added
 beginning. The text of a statement says again what its parts say: it is told only where nothing else of its object is.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -58,7 +58,9 @@ def untold_changes(
 ) -> Iterator[MetadataChange]:
     """What differs in what is recorded and is neither told by the rest of the diff nor by `metadata`."""
     known = {(fold(one.subject), one.what) for one in metadata}
-    before, after = _stored(applied, desired), _stored(desired, applied)
+    both = desired.views.keys() & applied.views.keys()
+    alike = {key for key in both if applied.views[key].declaration == desired.views[key].declaration}
+    before, after = _stored_beside(alike, applied), _stored_beside(alike, desired)
     for (kind, name), definition in sorted(after.items()):
         former = before.get((kind, name))
         if former is None or former == definition:
@@ -117,10 +119,9 @@ def _of_object(
         yield MetadataChange(subject, "text")
 
 
-def _stored(program: Program, other: Program) -> dict[tuple[str, str], Mapping[str, Any]]:
-    """What is recorded of a program, but for the views that another one declares alike: of these the same is recorded."""
-    declared = {key: view.declaration for key, view in other.views.items()}
-    views = {key: view for key, view in program.views.items() if declared.get(key) != view.declaration}
+def _stored_beside(alike: Collection[str], program: Program) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """What is recorded of a program, but for the views that both sides declare alike: of these the same is recorded."""
+    views = {key: view for key, view in program.views.items() if key not in alike}
     return {(one["kind"], one["name"]): one["definition"] for one in encode_program(replace(program, views=views))}
 
 

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from reconciler.base.digest import JsonObject, canonical_json, digest_text
+from reconciler.base.digest import JsonObject, canonical_json, digest_text, read_json
 from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.connectors.registry_folder import REGISTRY_FOLDER
 from reconciler.delta.documents import Document, DocumentTable
@@ -144,7 +144,7 @@ class DeltaRegistry:
         self._definitions = _last_ones(
             {one: kept for one, kept in self._definitions.items() if one != key} | {key: rows}, self._kept_signs
         )
-        return tuple({**row, "definition": json.loads(row["definition"])} for row in rows)
+        return tuple({**row, "definition": read_json(row["definition"])} for row in rows)
 
     def _read_definitions(self, pipeline: str, record: str) -> tuple[Mapping[str, str], ...]:
         table = self._snapshot(pipeline, record)

@@ -139,17 +139,25 @@ def tokens_of(text: str, dialect: Dialect, position: int = 0) -> Iterator[Token]
 
 
 _WORD: Final = re.compile(r"\w+")
+_SPACES_BETWEEN: Final = bytes(one if chr(one).isalnum() or one == ord("_") else ord(" ") for one in range(128)).ljust(256)
+"""Of ASCII, what stands in words as it is, and spaces for the rest."""
 
 
 def words_in(text: str) -> frozenset[str]:
     """Every run of letters, digits and `_` in a text, in small letters, wherever it stands: in a name, a literal, a comment.
     A look that spares most texts from being cut into tokens, or parsed, for a word that is not in them."""
-    return frozenset(_WORD.findall(_small(text)))
+    return frozenset(_words(text))
 
 
 def words_among(text: str, wanted: frozenset[str]) -> frozenset[str]:
     """Those of the wanted words that `words_in` a text gives."""
-    return wanted.intersection(_WORD.findall(_small(text)))
+    return wanted.intersection(_words(text))
+
+
+def _words(text: str) -> list[str]:
+    small = _small(text)
+    # A plan asks it of each view that comes out anew; where all is ASCII, as mostly, a third of the time is enough.
+    return small.encode().translate(_SPACES_BETWEEN).decode().split() if small.isascii() else _WORD.findall(small)
 
 
 def _small(text: str) -> str:

@@ -17,6 +17,7 @@ from reconciler.base.dataclass import dataclass
 T = TypeVar("T")
 Decorator = Callable[..., Any]
 Maker = Callable[[Decorator], Any]
+Settings = dict[str, bool]
 
 
 def plain(decorate: Decorator) -> Any:
@@ -147,13 +148,18 @@ def generic(decorate: Decorator) -> Any:
 
 
 MAKERS = (plain, undocumented, with_factories, with_methods, with_own_hash, with_own_init, inherited, generic)
-KINDS = [pytest.param(maker, slots, id=f"{maker.__name__}-{slots}") for maker in MAKERS for slots in (True, False)]
+SETTINGS = [{"frozen": frozen, "slots": slots} for frozen in (True, False) for slots in (True, False)]
+KINDS = [
+    pytest.param(maker, settings, id="-".join([maker.__name__, *(name for name in settings if settings[name])]))
+    for maker in MAKERS
+    for settings in SETTINGS
+]
 VALUES = st.one_of(st.integers(-1, 1), st.text(max_size=1), st.just(float("nan")), st.tuples(st.integers(0, 1)), st.none())
 
 
 @cache
-def both(maker: Maker, slots: bool) -> tuple[Any, Any]:
-    return maker(dataclasses.dataclass(frozen=True, slots=slots)), maker(dataclass(frozen=True, slots=slots))
+def made_by_both(maker: Maker, **settings: bool) -> tuple[Any, Any]:
+    return maker(dataclasses.dataclass(**settings)), maker(dataclass(**settings))
 
 
 def outcome(act: Callable[..., Any], *values: Any, **named: Any) -> Any:
@@ -164,10 +170,10 @@ def outcome(act: Callable[..., Any], *values: Any, **named: Any) -> Any:
         return type(error).__name__
 
 
-@pytest.mark.parametrize(("maker", "slots"), KINDS)
+@pytest.mark.parametrize(("maker", "settings"), KINDS)
 @given(data=st.data())
-def test_instances_are_made_compared_and_shown_alike(maker: Maker, slots: bool, data: st.DataObject) -> None:
-    standard, ours = both(maker, slots)
+def test_instances_are_made_compared_and_shown_alike(maker: Maker, settings: Settings, data: st.DataObject) -> None:
+    standard, ours = made_by_both(maker, **settings)
     drawn = data.draw(st.lists(st.tuples(st.lists(VALUES, max_size=4), st.booleans()), min_size=2, max_size=4))
 
     def make(cls: Any) -> list[Any]:
@@ -186,9 +192,9 @@ def test_instances_are_made_compared_and_shown_alike(maker: Maker, slots: bool, 
     assert [[a == b for a in one] for b in one] == [[a == b for a in other] for b in other]
 
 
-@pytest.mark.parametrize(("maker", "slots"), [*KINDS, pytest.param(empty, True, id="empty"), pytest.param(empty, False)])
-def test_classes_are_alike(maker: Maker, slots: bool) -> None:
-    standard, ours = both(maker, slots)
+@pytest.mark.parametrize(("maker", "settings"), [*KINDS, *(pytest.param(empty, settings) for settings in SETTINGS)])
+def test_classes_are_alike(maker: Maker, settings: Settings) -> None:
+    standard, ours = made_by_both(maker, **settings)
     one, other = ([(one.name, one.init, one.compare, one.kw_only) for one in fields(cls)] for cls in (standard, ours))
     assert one == other
     assert standard.__match_args__ == ours.__match_args__
@@ -198,8 +204,8 @@ def test_classes_are_alike(maker: Maker, slots: bool) -> None:
 
 
 @pytest.mark.parametrize("slots", [True, False])
-def test_nothing_is_assigned_or_deleted(slots: bool) -> None:
-    for made in (cls(1) for cls in both(plain, slots)):
+def test_nothing_frozen_is_assigned_or_deleted(slots: bool) -> None:
+    for made in (cls(1) for cls in made_by_both(plain, frozen=True, slots=slots)):
         with pytest.raises(FrozenInstanceError, match="cannot assign to field 'x'"):
             made.x = 2
         with pytest.raises(FrozenInstanceError, match="cannot delete field 'x'"):
@@ -245,13 +251,17 @@ def test_whoever_asks_for_more_gets_the_standard_decorator() -> None:
     class Ordered:
         x: int
 
-    @dataclass(slots=True)
-    class Open:
-        x: int
+    assert Ordered(1) < Ordered(2)
 
-    opened = Open(1)
-    opened.x = 2
-    assert Ordered(1) < Ordered(opened.x)
+
+@pytest.mark.parametrize("slots", [True, False])
+def test_what_is_not_frozen_changes(slots: bool) -> None:
+    for made in (cls(1) for cls in made_by_both(plain, frozen=False, slots=slots)):
+        before = copy.copy(made)
+        made.x = 2
+        assert (made.x, made == before, copy.deepcopy(made) == made) == (2, False, True)
+        del made.x
+        assert not hasattr(made, "x")
 
 
 def test_the_module_compiles_nothing_before_an_instance_is_made() -> None:

@@ -1,5 +1,7 @@
 """Words of a text: looking for few of them gives those that all of them hold."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +17,11 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES).map("".join))
 def test_those_that_are_looked_for_are_those_that_are_there(text: str) -> None:
     assert words_among(text, WANTED) == words_in(text) & WANTED
+
+
+@given(st.one_of(st.text(), st.text(st.characters(max_codepoint=127))))
+def test_a_word_is_a_run_of_letters_digits_and_underscores(text: str) -> None:
+    assert words_in(text) == frozenset(re.findall(r"\w+", text.upper().lower()))
 
 
 @pytest.mark.parametrize(("text", "found"), [("SELECT brand LIMIT 3", {"limit"}), ("SELECT lımıt", {"limit"}), ("x", set())])

@@ -11,6 +11,7 @@ from typing import Any
 from reconciler.base.cache import Cache
 from reconciler.base.declarations import ColumnDeclaration, ConnectorDeclaration, TableDeclaration, ViewDeclaration, ViewKind
 from reconciler.base.diagnostics import Location
+from reconciler.base.digest import read_json
 from reconciler.sql.declared import SqlFile
 
 
@@ -79,7 +80,7 @@ def _decode(kept: str, file: str) -> SqlFile:
         declared = tuple([column(*one) for one in columns])
         return TableDeclaration(name, declared, tuple(key), materialized, append_only, sql, at(place))
 
-    tables, views, connectors = json.loads(kept)
+    tables, views, connectors = read_json(kept)
     return SqlFile(
         tuple([table(one) for one in tables]),
         tuple(

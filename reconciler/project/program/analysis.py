@@ -18,6 +18,7 @@ from reconciler.base.cache import Cache
 from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import ViewDeclaration, ViewKind
 from reconciler.base.diagnostics import Diagnostic
+from reconciler.base.digest import read_json
 from reconciler.base.names import fold
 from reconciler.project.program.order import Frontier
 from reconciler.sql.canonicalise import canonical_text
@@ -301,14 +302,14 @@ def _encode(found: Analysed) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def _decode_facts(digest: str, kept: str) -> Facts:
-    names, makes = json.loads(kept)
+    names, makes = read_json(kept)
     return Facts(digest, tuple(names), makes)
 
 
 @lru_cache(maxsize=1 << 16)
 def _decode(kept: str) -> Analysed:
     """Remembered: what is applied and what is desired mostly hold the same queries."""
-    canonical, reads, columns, digest, differ, brought, crosswise, lineage = json.loads(kept)
+    canonical, reads, columns, digest, differ, brought, crosswise, lineage = read_json(kept)
     return Analysed(
         canonical,
         tuple([(relation, tuple(names)) for relation, names in reads]),

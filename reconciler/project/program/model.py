@@ -206,12 +206,13 @@ class View:
         nothing."""
         if self.stream is not None and self.stream.remembers:
             return True
-        return self.kind is ViewKind.MATERIALIZED or (self.has_output and not self.is_local)
+        kind = self.declaration.kind
+        return kind is ViewKind.MATERIALIZED or (self.has_output and kind is not ViewKind.LOCAL)
 
     @property
     def is_local(self) -> bool:
         """Whether only its own pipeline sees it."""
-        return self.kind is ViewKind.LOCAL
+        return self.declaration.kind is ViewKind.LOCAL
 
     @property
     def relation_kind(self) -> RelationKind:

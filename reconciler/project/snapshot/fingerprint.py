@@ -150,8 +150,9 @@ def _written(name: str, value: Any, spelling: Spelling) -> Any:
 def view_fingerprint(view: View, settings: str, spelling: Spelling = Spelling.EVENED_OUT) -> str:
     """The digest of `view_content`; `settings` are those that decide results, as canonical JSON."""
     names = tuple([_spelled(name, spelling) for name in view.declaration.column_names])
-    besides = json.dumps(_besides(view, spelling))
-    return _view_fingerprint(fold(view.name), view.kind.value, names, _query(view), settings, besides)
+    besides = _besides(view, spelling)
+    told = json.dumps(besides) if besides else _NOTHING_BESIDES
+    return _view_fingerprint(fold(view.name), view.kind.value, names, _query(view), settings, told)
 
 
 _NOTHING_BESIDES: Final = "{}"
