@@ -35,7 +35,7 @@ from reconciler.engine.spark.engine import spark_engine
 from reconciler.environment.session import Session
 from reconciler.environment.target import open_target
 from reconciler.incremental.choice import Choice, Sizes
-from reconciler.incremental.model import AddedRows, KeptAggregate, Way
+from reconciler.incremental.model import KeptAggregate, LinearRows, Way
 from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from reconciler.service.project import Project
@@ -116,7 +116,7 @@ class _Cpu:
                 self.views.append(cpu_seconds() - self._began)
 
 
-def recomputed(method: KeptAggregate | AddedRows, sizes: Sizes) -> Way:
+def recomputed(method: KeptAggregate | LinearRows, sizes: Sizes) -> Way:
     """From its query, whatever it costs."""
     return Way.RECOMPUTED
 

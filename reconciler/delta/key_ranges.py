@@ -15,6 +15,8 @@ from reconciler.delta.arrow_rows import OpenedTable, StoredFile, rows_of
 from reconciler.engine.stored import Between
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from reconciler.base.digest import JsonObject
 
 _KINDS: Final = frozenset({"byte", "short", "integer", "long", "date"})
@@ -64,6 +66,45 @@ def files_between(table: OpenedTable, needed: Sequence[Between]) -> tuple[Stored
             if low is not None and high is not None and (high < one.least or low > one.greatest):
                 out.add(path)
     return tuple(file for file in table.files if file.path not in out)
+
+
+def files_with_any(table: OpenedTable, rows: "pa.Table") -> tuple[StoredFile, ...]:
+    """The files of a table that may have a row that is equal to one of these, which are in its columns: all values of one of
+    them lie between the least and the greatest of the file."""
+    from pyarrow import compute
+
+    actions = table.opened.get_add_actions(flatten=True)
+    ends = _ends(table, actions)
+    paths = [str(path) for path in actions["path"].to_pylist()] if actions.num_rows else []
+    out: set[str] = set()
+    for at, path in enumerate(paths):
+        may_be: Any = None
+        for name, (lows, highs) in ends.items():
+            low, high, values = lows[at], highs[at], rows.column(name)
+            if low is None or high is None:
+                continue
+            # NULLs are counted apart: they may be in any file.
+            outside = compute.or_(compute.less(values, low), compute.greater(values, high))
+            within = compute.fill_null(compute.invert(outside), True)
+            may_be = within if may_be is None else compute.and_(may_be, within)
+        if may_be is not None and not compute.any(may_be).as_py():
+            out.add(path)
+    return tuple(file for file in table.files if file.path not in out)
+
+
+def _ends(table: OpenedTable, actions: Any) -> dict[str, tuple[list[Any], list[Any]]]:
+    """By column, the least and the greatest values of the files, as far as a log has them as they are."""
+    found: dict[str, tuple[list[Any], list[Any]]] = {}
+    for one in table.schema["fields"]:
+        field = _field(table.schema, one["name"])
+        names = [f"{end}.{one['name']}" for end in ("min", "max")]
+        if field is None or not all(name in actions.schema.names for name in names):
+            continue
+        try:
+            found[one["name"]] = actions[names[0]].to_pylist(), actions[names[1]].to_pylist()
+        except (ValueError, OverflowError):
+            continue
+    return found
 
 
 def _field(schema: "JsonObject", column: str) -> "JsonObject | None":

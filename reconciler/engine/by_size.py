@@ -25,6 +25,7 @@ from reconciler.engine.protocol import (
     Emitted,
     Engine,
     Ingestion,
+    RowChanges,
     Rows,
     Selection,
     Statement,
@@ -116,6 +117,13 @@ class EngineBySize:
         except RegistryError:
             # Housekeeping: whoever took over is met by what comes next, and the next step tries again.
             return None
+
+    def change_rows(self, changes: RowChanges) -> int | None:
+        if not self._may_do_it():
+            return None
+        from reconciler.engine.arrow.row_changes import change_rows
+
+        return change_rows(changes)
 
     def vacuum(self, vacuum: Vacuum) -> None:
         self.spark.vacuum(vacuum)

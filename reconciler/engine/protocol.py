@@ -360,6 +360,18 @@ class Compaction:
 
 
 @dataclass(frozen=True, slots=True)
+class RowChanges:
+    """Bring rows to a table without a key and take others out of it, in one commit with the transaction. `staging` holds
+    them, as a Delta table in version 0: each row once, in the columns of the table, and then how many copies of it come or,
+    where that is negative, go."""
+
+    location: str
+    staging: str
+    transaction: Transaction
+    commit: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Selection:
     """An ad-hoc SELECT over pinned sources, each after what it reads. A name may come again: what stands before keeps what
     it read under it, the query and what follows read the later one."""
@@ -419,6 +431,11 @@ class Engine(Protocol):
     def compact(self, compaction: Compaction) -> int | None:
         """Put small files of a table together, once, if they are many: the Delta version that has the same rows in fewer
         files, which is the next one. None: the table stays as it is, and that is never wrong."""
+        ...
+
+    def change_rows(self, changes: RowChanges) -> int | None:
+        """Bring and take rows, once: the Delta version that has it done. None: the table stays as it is, and what it should
+        hold is to be computed. That is never wrong; it is so where the rows are not found at little cost, or not surely."""
         ...
 
     def vacuum(self, vacuum: Vacuum) -> None:

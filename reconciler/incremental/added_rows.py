@@ -11,11 +11,11 @@ linear operators. Streams of this project give their rows so, too.
 
 from collections.abc import Collection, Sequence
 
-from reconciler.incremental.model import AddedRows
+from reconciler.incremental.model import LinearRows
 from reconciler.incremental.terms import Term, current_reads, former_reads, places_of_change, quoted, term_text
 
 
-def added_query(method: AddedRows, changed: Collection[str], columns: Sequence[tuple[str, str]]) -> str:
+def added_query(method: LinearRows, changed: Collection[str], columns: Sequence[tuple[str, str]]) -> str:
     """The rows that come to a view, in its columns (with their types), after rows came to relations (keys)."""
     terms = [
         term_text(method.query, block.rows, Term(block.relations, place, changed))
@@ -28,7 +28,7 @@ def added_query(method: AddedRows, changed: Collection[str], columns: Sequence[t
     return f"WITH __added({places}) AS ({' UNION ALL '.join(terms)}) SELECT {given} FROM __added"
 
 
-def reads_of_terms(method: AddedRows, changed: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def reads_of_terms(method: LinearRows, changed: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The relations that the query reads as they were, and those that it reads as they are."""
     former: set[str] = set()
     current: set[str] = set()

@@ -5,6 +5,7 @@
   files that may have rows with equal keys), and what is kept, which it writes anew. The query reads every relation once.
   Where the first is not clearly less, the view is computed from its query; so it is where a relation changed for whose
   changes there is no rule.
+- Where rows of a view without groups go, the files of its table are read and written anew that hold them.
 - Where following pays and what is kept is not that of the step before, it is computed anew with the view, so that the next
   step finds it.
 """
@@ -13,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from reconciler.base.dataclass import dataclass
-from reconciler.incremental.model import AddedRows, KeptAggregate, Way, froms_of
+from reconciler.incremental.model import KeptAggregate, LinearRows, Way, froms_of
 from reconciler.incremental.needed_rows import ChangedKeys, Within, needed_by_term
 from reconciler.sql.block_model import RelationUse
 
@@ -22,6 +23,9 @@ FEW_ROWS: Final = 20_000
 
 _KEPT_TWICE: Final = 2
 """What is kept is read and written."""
+
+_LITTLE: Final = 0.1
+"""Of what the query reads: so much may be for nothing."""
 
 _WORTH_IT: Final = 0.75
 """Of what the query reads. To read a relation for a join with few rows costs about what it costs in the query
@@ -39,8 +43,9 @@ class Size:
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """What is known before a step, by key: of all relations that the view reads, and which of them changed. `changed_bytes`
-    looks how much of one did; None: that can't be told, or, where the view has a method for rows that come, others went.
+    looks how much of one did; None: that can't be told.
     `kept`: the bytes that are kept by the same definition. `is_current`: what has to be kept is that of the step before.
+    `own`: those of the view itself (None: not known). `rows_only_came`: to all that changed, and so they do to the view.
     `changed_keys` says between what a column of changed rows lies, `needed_bytes` how much of a relation has rows within
     such ranges (None: not known)."""
 
@@ -49,28 +54,38 @@ class Sizes:
     changed_bytes: Callable[[str], int | None]
     kept: int | None
     is_current: bool
+    own: int | None = None
+    rows_only_came: bool = False
     changed_keys: ChangedKeys = lambda key, column: None
     needed_bytes: Callable[[str, Within], int | None] = lambda key, within: None
 
 
-Choose: TypeAlias = Callable[[KeptAggregate | AddedRows, Sizes], Way]
+Choose: TypeAlias = Callable[[KeptAggregate | LinearRows, Sizes], Way]
 """Says which way to take. What `can_follow` does not allow is none."""
 
 
-def can_follow(method: KeptAggregate | AddedRows, sizes: Sizes) -> bool:
+def can_follow(method: KeptAggregate | LinearRows, sizes: Sizes) -> bool:
     """Whether a view can follow what changed, from what there is."""
     if not sizes.is_current or not method.fixed.isdisjoint(sizes.changed):
         return False
-    return isinstance(method, KeptAggregate) or all(sizes.changed_bytes(key) is not None for key in sizes.changed)
+    if isinstance(method, KeptAggregate):
+        return True
+    is_told = all(sizes.changed_bytes(key) is not None for key in sizes.changed)
+    return is_told and (sizes.rows_only_came or method.only_added is None)
 
 
-def cheapest(method: KeptAggregate | AddedRows, sizes: Sizes) -> Way:
+def following(method: KeptAggregate | LinearRows, sizes: Sizes) -> Way:
+    """The way of a view that can follow."""
+    return Way.ADDED if isinstance(method, LinearRows) and sizes.rows_only_came else Way.CHANGES
+
+
+def cheapest(method: KeptAggregate | LinearRows, sizes: Sizes) -> Way:
     """The way that costs least."""
     if not _pays(method, sizes):
         return Way.RECOMPUTED
-    if isinstance(method, AddedRows):
-        return Way.ADDED if can_follow(method, sizes) else Way.RECOMPUTED
-    return Way.CHANGES if can_follow(method, sizes) else Way.ANEW
+    if can_follow(method, sizes):
+        return following(method, sizes)
+    return Way.ANEW if isinstance(method, KeptAggregate) else Way.RECOMPUTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,29 +105,40 @@ CHEAPEST: Final = Choice()
 """What is chosen where nobody says otherwise."""
 
 
-def _pays(method: KeptAggregate | AddedRows, sizes: Sizes) -> bool:
+def _pays(method: KeptAggregate | LinearRows, sizes: Sizes) -> bool:
     """Whether to follow such a change as that of this step costs less than the query."""
     if not method.fixed.isdisjoint(sizes.changed):
         return False
     froms = froms_of(method)
-    by_changes = [_by_changes(uses, sizes) for uses in froms]
+    takes_rows_out = isinstance(method, LinearRows) and not sizes.rows_only_came
+    by_changes = [_by_changes(uses, sizes, takes_rows_out) for uses in froms]
     known = [one for one in by_changes if one is not None]
     whole = _bytes(sizes, [*(use.relation for uses in froms for use in uses), *method.fixed])
     if len(known) < len(by_changes) or whole is None:
         return False
+    if takes_rows_out:
+        return _taking_rows_out_pays(sum(known), whole, sizes.own)
     return sum(known) + _KEPT_TWICE * (sizes.kept or 0) < _WORTH_IT * whole
 
 
-def _by_changes(uses: Sequence[RelationUse], sizes: Sizes) -> int | None:
+def _taking_rows_out_pays(changes: int, whole: int, own: int | None) -> bool:
+    """Whether it does, where the terms read `changes`, the query `whole`, and the view has `own` bytes. At worst all of its
+    files are read and written anew; as a rule, the few that hold rows that go. Which ones they are is known only when the
+    terms were computed: so these are few, or what follows pays in any case."""
+    return changes <= _LITTLE * whole or (own is not None and changes + _KEPT_TWICE * own < _WORTH_IT * (whole + own))
+
+
+def _by_changes(uses: Sequence[RelationUse], sizes: Sizes, takes_rows_out: bool) -> int | None:
     """What the terms of a FROM read; None where that is not known."""
     found = 0
     for place, changed in enumerate(uses):
         if changed.relation in sizes.changed:
             needed = needed_by_term(uses, place, sizes.changed_keys)
             own = sizes.changed_bytes(changed.relation)
-            # What has a key is read as it is and as it was, with all others.
-            times = 1 if changed.is_linear else 2
-            others = [_needed(sizes, use.relation, needed[at]) for at, use in enumerate(uses) if at != place or times > 1]
+            # What has a key is read as it is and as it was, with all others. So are the others for rows that came and went.
+            times = 1 if changed.is_linear and not takes_rows_out else 2
+            read = [at for at in range(len(uses)) if at != place or not changed.is_linear]
+            others = [_needed(sizes, uses[at].relation, needed[at]) for at in read]
             known = [one for one in others if one is not None]
             if own is None or len(known) < len(others):
                 return None

@@ -6,18 +6,20 @@ are computed in place are written into its own. Types of columns that only Spark
 published; before that, sums of them have no rule.
 
 Rows that went or came are told by comparing rows: so groups over tables with columns that Spark can't compare are not kept.
-Nor are those over floating numbers, of which two zeros count as equal and are not the same to every function.
+Nor are those over floating numbers, of which two zeros count as equal and are not the same to every function. A view without
+groups over such columns, or with such columns, follows where rows only come.
 """
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final, TypeAlias
 
 from reconciler.base.names import fold, is_foreign
 from reconciler.incremental.in_place import views_in_place, written_query
-from reconciler.incremental.model import AddedRows, KeptAggregate, Maintenance, Recompute
-from reconciler.project.program.model import Program, Table, View
+from reconciler.incremental.model import KeptAggregate, LinearRows, Maintenance, Recompute
+from reconciler.project.program.model import Program, Read, Table, View
 from reconciler.project.program.settings import SPARK, are_read_plainly, decisive_settings
 from reconciler.sql.block_model import NO_AGGREGATE, AggregateBlock, NotKept
 from reconciler.sql.lineage import ALL_COLUMNS
@@ -58,13 +60,23 @@ def maintenance(program: Program, view: View, stored: Mapping[str, Columns]) -> 
     if isinstance(query, Recompute):
         return query
     found = derived(query, tuple((key, tuple(columns[key].items())) for key in sorted(columns)))
+    if isinstance(found, Recompute):
+        return found
+    why = _why_not_told_apart(reads, columns)
+    if why is None:
+        return _with_rows_that_go(found, view, stored.get(fold(view.name), {}))
+    return Recompute(why) if isinstance(found, KeptAggregate) else _if_any_follows(replace(found, only_added=why))
+
+
+def _with_rows_that_go(found: KeptAggregate | LinearRows, view: View, own: Columns) -> Maintenance:
+    """The method, less what it can't do since rows of the view are not surely told apart."""
     if isinstance(found, KeptAggregate):
-        for read in reads:
-            used = {fold(name) for name in read.columns}
-            unfit = _unfit(columns[fold(read.relation)], used) if fold(read.relation) in columns else None
-            if unfit is not None:
-                return Recompute(f"column {unfit[0]} of {read.relation} {unfit[1]}")
-    return found
+        return found
+    unfit = _unfit(own, {ALL_COLUMNS})
+    odd = next((name for name in (*view.column_names, *own) if fold(name).startswith("__")), None)
+    if unfit is not None:
+        return _if_any_follows(replace(found, only_added=f"its column {unfit[0]} {unfit[1]}"))
+    return found if odd is None else _if_any_follows(replace(found, only_added=f"its column {odd} has a name of ours"))
 
 
 class Questions:
@@ -132,6 +144,16 @@ def _columns(program: Program, key: str, stored: Mapping[str, Columns]) -> Colum
     return {name: known.get(fold(name)) for name in relation.column_names}
 
 
+def _why_not_told_apart(reads: Sequence[Read], columns: Mapping[str, Columns]) -> str | None:
+    """Why changed rows of what a view reads are not surely told; None: they are."""
+    for read in reads:
+        used = {fold(name) for name in read.columns}
+        unfit = _unfit(columns[fold(read.relation)], used) if fold(read.relation) in columns else None
+        if unfit is not None:
+            return f"column {unfit[0]} of {read.relation} {unfit[1]}"
+    return None
+
+
 def _unfit(columns: Columns, used: Collection[str]) -> tuple[str, str] | None:
     """A column by which changed rows are not surely told, and why; `used` are those that the query uses, folded."""
     for name, kind in columns.items():
@@ -164,7 +186,7 @@ def _derived(query: str, known: Mapping[str, Columns]) -> Maintenance:
 
     blocks = linear_blocks(query, known, USUAL)
     if not isinstance(blocks, NotKept):
-        return _if_any_follows(AddedRows(query, blocks))
+        return _if_any_follows(LinearRows(query, blocks))
     block = aggregate_block(query, known, USUAL)
     if isinstance(block, AggregateBlock):
         return _if_any_follows(kept_aggregate(query, block))
@@ -172,7 +194,7 @@ def _derived(query: str, known: Mapping[str, Columns]) -> Maintenance:
     return Recompute(block.reason, block.hint) if block is not NO_AGGREGATE else Recompute(blocks.reason, blocks.hint)
 
 
-def _if_any_follows(found: KeptAggregate | AddedRows) -> Maintenance:
+def _if_any_follows(found: KeptAggregate | LinearRows) -> Maintenance:
     if not found.fixed.issuperset(found.relations):
         return found
     return Recompute("all that it reads stands in subqueries, or behind outer joins, where changes have no rule")

@@ -75,12 +75,14 @@ class Recompute:
 
 
 @dataclass(frozen=True, slots=True)
-class AddedRows:
-    """Where rows only come to what the view reads, rows only come to the view (`added_rows`). `blocks` are the SELECTs of
-    the query, which UNION ALL puts together."""
+class LinearRows:
+    """Each row that the query gives is made of rows of the relations that it reads, and of nothing else: so rows that come
+    there bring rows (`added_rows`), and rows that go take rows away (`changed_rows`). `blocks` are the SELECTs of the query,
+    which UNION ALL puts together. `only_added`: why rows that go can't be followed (None: they can)."""
 
     query: str
     blocks: tuple[LinearBlock, ...]
+    only_added: str | None = None
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -90,25 +92,36 @@ class AddedRows:
     @property
     def fixed(self) -> frozenset[str]:
         """The keys of those in which it has no rule for changes."""
+        without = (
+            use.relation
+            for block in self.blocks
+            for at, use in enumerate(block.relations)
+            if not use.is_linear and (self.only_added is not None or not key_of(block.relations, at))
+        )
+        return frozenset().union(*(block.fixed for block in self.blocks), without)
+
+    @property
+    def beside(self) -> frozenset[str]:
+        """The keys of those where rows that come may take rows of the view away."""
         uses = (use.relation for block in self.blocks for use in block.relations if not use.is_linear)
         return frozenset().union(*(block.fixed for block in self.blocks), uses)
 
 
-def froms_of(method: KeptAggregate | AddedRows) -> tuple[tuple[RelationUse, ...], ...]:
+def froms_of(method: KeptAggregate | LinearRows) -> tuple[tuple[RelationUse, ...], ...]:
     """The relations of each FROM by whose changes the method follows."""
     return tuple(block.relations for block in _blocks_of(method))
 
 
-def read_whole(method: KeptAggregate | AddedRows) -> frozenset[str]:
+def read_whole(method: KeptAggregate | LinearRows) -> frozenset[str]:
     """The relations (keys) that subqueries read without a key: of these any row may matter."""
     return frozenset().union(*(block.fixed for block in _blocks_of(method)))
 
 
-def _blocks_of(method: KeptAggregate | AddedRows) -> Sequence[AggregateBlock | LinearBlock]:
-    return method.blocks if isinstance(method, AddedRows) else (method.block,)
+def _blocks_of(method: KeptAggregate | LinearRows) -> Sequence[AggregateBlock | LinearBlock]:
+    return method.blocks if isinstance(method, LinearRows) else (method.block,)
 
 
-Maintenance: TypeAlias = KeptAggregate | AddedRows | Recompute
+Maintenance: TypeAlias = KeptAggregate | LinearRows | Recompute
 
 
 class Way(StrEnum):
@@ -117,10 +130,10 @@ class Way(StrEnum):
     RECOMPUTED = "recomputed"
     """From its query."""
     CHANGES = "changes"
-    """What is kept followed what changed."""
+    """What is kept, or the view's own rows, followed what changed."""
     ADDED = "added"
     """Rows were added to those that it had."""
     ANEW = "anew"
     """What is kept was computed anew, and the view from it."""
     GIVEN_UP = "given up"
-    """From its query, since the way by what is kept failed."""
+    """From its query, since the way by what changed failed, or was not certain."""

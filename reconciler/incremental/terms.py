@@ -29,12 +29,13 @@ class Key:
 @dataclass(frozen=True, slots=True)
 class Term:
     """That of the relation at a place, where these relations (keys) changed. `was`: the relation has a key, and is read as
-    it was, for what is taken away."""
+    it was, for what is taken away. `rows`: under which name a relation without a key is read (None: `changed_source`)."""
 
     uses: Sequence[RelationUse]
     place: int
     changed: Collection[str]
     was: bool = False
+    rows: str | None = None
 
 
 def changed_source(relation: str) -> str:
@@ -86,7 +87,8 @@ def term_text(query: str, span: Span, term: Term, change: str | None = None) -> 
         if not span.has(use.span):
             continue
         if (at == place and (is_linear or term.was)) or (at > place and use.relation in changed):
-            name = changed_source(use.relation) if at == place and is_linear else former_source(use.relation)
+            changed_rows = term.rows or changed_source(use.relation)
+            name = changed_rows if at == place and is_linear else former_source(use.relation)
             put.append((use.span, f"`{name}`" if use.has_alias else f"`{name}` AS {quoted(use.name)}"))
     if change is not None and is_linear:
         for at, layer in enumerate(uses[place].within):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from reconciler.base.names import first_of
-from reconciler.incremental.model import AddedRows, KeptAggregate, Maintenance, Recompute, Way
+from reconciler.incremental.model import KeptAggregate, LinearRows, Maintenance, Recompute, Way
 
 _MOST_KEYS = 5
 
@@ -12,7 +12,7 @@ WAYS: Mapping[str, str] = {
     Way.CHANGES: "by what changed",
     Way.ADDED: "rows added",
     Way.ANEW: "what is kept computed anew",
-    Way.GIVEN_UP: "by its query: what is kept did not surely give the same",
+    Way.GIVEN_UP: "by its query: what changed did not surely give the same",
 }
 """What is said of a way in a line about a step. Of the usual one, from the query, nothing is."""
 
@@ -24,8 +24,8 @@ def method_name(one: Maintenance) -> str:
             return "recompute"
         case KeptAggregate():
             return "kept_aggregate"
-        case AddedRows():
-            return "added_rows"
+        case LinearRows():
+            return "linear_rows"
         case _:
             assert_never(one)
 
@@ -48,9 +48,13 @@ def describe_maintenance(one: Maintenance) -> tuple[str, ...]:
             if one.block.elsewhere:
                 told.append(f"{', '.join(sorted(one.block.elsewhere))} is read whole, to finish the query")
             return (*told, "small relations are computed from the query at once")
-        case AddedRows():
-            changed = sorted({*one.relations} - one.fixed)
-            told = [f"by what comes to {', '.join(changed)}: as many rows are added; where rows go, by its query"]
+        case LinearRows():
+            followed = ", ".join(sorted({*one.relations} - one.fixed))
+            if one.only_added is None:
+                told = [f"by what changes in {followed}: rows are added and taken out"]
+            else:
+                told = [f"by what comes to {followed}: as many rows are added"]
+                told.append(f"where rows go, by its query: {one.only_added}")
             if one.fixed:
                 told.append(f"where {', '.join(sorted(one.fixed))} changes, by its query")
             return (*told, "small relations are computed from the query at once")

@@ -8,7 +8,8 @@ What is kept says of which query and of which versions of the relations it is (`
 ones before the step (the view was bootstrapped or changed, an apply or a restore wrote its relations, the folder is gone),
 it is computed anew from the relations as they are.
 
-Rows that are only added are staged apart, and added to those that the view had as of the step before.
+Rows that are only added are staged apart, and added to those that the view had as of the step before. So is what changed in
+a view without groups: which rows come, and which go.
 
 Whatever fails on the way is done again from the view's query, and what fails then is told: nobody sees another message
 because of a method, and where it is not certain that a method gives the same, its queries fail. So a view is never
@@ -27,10 +28,10 @@ from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
 from reconciler.delta.tables import table_version, typed_columns
 from reconciler.engine.protocol import CHANGE_COLUMN, Built, Engine, Source, StoredSource, ViewBuild
-from reconciler.incremental import added_rows, kept_aggregate
+from reconciler.incremental import added_rows, changed_rows, kept_aggregate
 from reconciler.incremental.choice import Choice, Size, Sizes
 from reconciler.incremental.derive import maintenance, stored_reads
-from reconciler.incremental.model import AddedRows, KeptAggregate, Maintenance, Recompute, Way, froms_of, read_whole
+from reconciler.incremental.model import KeptAggregate, LinearRows, Maintenance, Recompute, Way, froms_of, read_whole
 from reconciler.incremental.needed_rows import Within, needed_rows
 from reconciler.materialize.changed_sources import StepChanges, needed_sources
 from reconciler.project.program.model import Program, View
@@ -56,12 +57,13 @@ class Around:
 @dataclass(frozen=True, slots=True)
 class Brought:
     """What a step made of a view: its staged rows, what is kept of it, and which way it took. `added` is the folder of rows
-    that are to be added (None: the staged rows are all rows)."""
+    that are to be added, `changed` that of rows that come and go (None: the staged rows are all rows)."""
 
     built: Built
     state: StreamState | None
     way: Way
     added: str | None = None
+    changed: str | None = None
 
 
 def bring_up_to_date(engine: Engine, program: Program, view: View, around: Around, build: ViewBuild, step: int) -> Brought:
@@ -74,14 +76,14 @@ def bring_up_to_date(engine: Engine, program: Program, view: View, around: Aroun
             return Brought(engine.build_view(build), None, Way.RECOMPUTED)
         case KeptAggregate():
             return _by_what_is_kept(_Kept(engine, program, view, around, method), build, step)
-        case AddedRows():
-            return _by_added_rows(_Added(engine, program, view, around, method), build, step)
+        case LinearRows():
+            return _by_rows(_Rows(engine, program, view, around, method), build, step)
         case _:
             assert_never(method)
 
 
 def _method(program: Program, view: View, around: Around) -> Maintenance:
-    keys = [key for key in stored_reads(program, view) if key in around.changes.now]
+    keys = [key for key in (*stored_reads(program, view), fold(view.name)) if key in around.changes.now]
     return maintenance(program, view, {key: {c.name: c.type for c in around.changes.now[key].columns} for key in keys})
 
 
@@ -103,12 +105,14 @@ def _by_what_is_kept(work: "_Kept", build: ViewBuild, step: int) -> Brought:
     return Brought(work.engine.build_view(build), state, Way.GIVEN_UP)
 
 
-def _by_added_rows(work: "_Added", build: ViewBuild, step: int) -> Brought:
+def _by_rows(work: "_Rows", build: ViewBuild, step: int) -> Brought:
     way = work.way()
-    if way is Way.ADDED:
-        folder = staging_folder(work.program.name, "added", str(step), work.view.name)
+    if way is not Way.RECOMPUTED:
+        folder = staging_folder(work.program.name, way.value, str(step), work.view.name)
         try:
-            return Brought(work.engine.build_view(work.added(build, folder)), None, way, folder)
+            if way is Way.ADDED:
+                return Brought(work.engine.build_view(work.added(build, folder)), None, way, added=folder)
+            return Brought(work.engine.build_view(work.changed(build, folder)), None, way, changed=folder)
         except EngineError as error:
             if error.code in _ENDED:
                 raise
@@ -123,7 +127,7 @@ def _sizes(program: Program, view: View, changes: StepChanges) -> dict[str, Size
     return {key: Size(place.rows, place.bytes) if place else Size(None, None) for key, place in placements.items()}
 
 
-def _needed(method: KeptAggregate | AddedRows, changes: StepChanges, changed: Collection[str]) -> dict[str, Within]:
+def _needed(method: KeptAggregate | LinearRows, changes: StepChanges, changed: Collection[str]) -> dict[str, Within]:
     """What the terms of what changed need of what they read, by the names of sources. Subqueries may need all."""
     needed = needed_rows(froms_of(method), changed, changes.changed_keys)
     return {name: within for name, within in needed.items() if name not in read_whole(method)}
@@ -164,7 +168,13 @@ class _Kept:
         kept = known.bytes if known is not None and self.is_same_definition else None
         known_sizes = _sizes(self.program, self.view, changes)
         sizes = Sizes(
-            known_sizes, changed, cache(changes.changed_bytes), kept, is_current, changes.changed_keys, changes.needed_bytes
+            known_sizes,
+            changed,
+            cache(changes.changed_bytes),
+            kept,
+            is_current,
+            changed_keys=changes.changed_keys,
+            needed_bytes=changes.needed_bytes,
         )
         return self.around.choice.way(self.method, sizes)
 
@@ -223,37 +233,54 @@ class _Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class _Added:
-    """A view to which rows come as they come to what it reads."""
+class _Rows:
+    """A view to which rows come as they come to what it reads, and from which they go as they go there."""
 
     engine: Engine
     program: Program
     view: View
     around: Around
-    method: AddedRows
+    method: LinearRows
 
     def way(self) -> Way:
-        changes = self.around.changes
+        changes, placement = self.around.changes, self.around.changes.before[fold(self.view.name)]
         changed = frozenset(changes.of(self.method.relations))
-        # Heads of early versions had no columns.
-        has_columns = bool(self._columns())
-        known_sizes = _sizes(self.program, self.view, changes)
+        only_came = self.method.beside.isdisjoint(changed) and all(changes.added_bytes(key) is not None for key in changed)
         sizes = Sizes(
-            known_sizes, changed, cache(changes.added_bytes), None, has_columns, changes.changed_keys, changes.needed_bytes
+            _sizes(self.program, self.view, changes),
+            changed,
+            cache(changes.added_bytes if only_came else changes.changed_bytes),
+            None,
+            # Heads of early versions had no columns.
+            bool(self._columns()),
+            placement.bytes,
+            only_came,
+            changes.changed_keys,
+            changes.needed_bytes,
         )
         return self.around.choice.way(self.method, sizes)
 
     def added(self, build: ViewBuild, folder: str) -> ViewBuild:
         """The rows that come to the view."""
+        changed = self.around.changes.of(self.method.relations)
+        query = added_rows.added_query(self.method, changed, self._columns())
+        return self._staged(build, query, folder, only_added=True)
+
+    def changed(self, build: ViewBuild, folder: str) -> ViewBuild:
+        """The rows that come to it and go from it, each once with how many copies of it."""
+        changed = self.around.changes.of(self.method.relations)
+        query = changed_rows.changed_rows_query(self.method, changed, self._columns(), CHANGE_COLUMN)
+        return self._staged(build, query, folder, only_added=False)
+
+    def _staged(self, build: ViewBuild, query: str, folder: str, *, only_added: bool) -> ViewBuild:
         changes = self.around.changes
         changed = changes.of(self.method.relations)
         former, current = added_rows.reads_of_terms(self.method, changed)
         sources = (
-            *changes.changed_sources(changed, only_added=True),
+            *changes.changed_sources(changed, only_added=only_added),
             *changes.former_sources(former),
             *changes.current_sources(self.program, current),
         )
-        query = added_rows.added_query(self.method, changed, self._columns())
         sources = needed_sources(sources, _needed(self.method, changes, changed))
         staging = join_location(self.around.location, folder)
         return replace(build, query=query, column_names=(), sources=sources, staging=staging)

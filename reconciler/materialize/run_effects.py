@@ -37,6 +37,7 @@ from reconciler.engine.protocol import (
     DeadLetters,
     FailedCalls,
     Ingestion,
+    RowChanges,
     Source,
     Statement,
     TableTarget,
@@ -47,6 +48,7 @@ from reconciler.engine.stored import compaction_of
 from reconciler.environment.locations import with_absolute_location, with_root
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
+from reconciler.incremental.model import Way
 from reconciler.materialize.apply_effects import remove, staging_folder
 from reconciler.materialize.changed_sources import KnownKeys, StepChanges
 from reconciler.materialize.commit_origins import short_range, versions_read
@@ -306,6 +308,12 @@ class StepEffects:
         if brought.added is not None:
             self._add_rows(key, brought.added, built, build.sources)
             return
+        if brought.changed is not None:
+            if self._change_rows(key, brought.changed, built, build.sources):
+                return
+            self.ways[view.name] = Way.GIVEN_UP.value
+            self._check()
+            built = self._engine.build_view(build)
         if built.rows == 0 and placement.rows == 0 and built.columns == placement.columns:
             self._let_go(build.staging)
             return
@@ -368,6 +376,31 @@ class StepEffects:
         started = self._clock()
         transaction = view_transaction(self._intent.step)
         version = publish_added(location, folder, transaction, {**self._said, "inputs": versions_read(sources)})
+        self.seconds["publish"] += self._clock() - started
+        self._go_to(key, version, transaction)
+
+    def _change_rows(self, key: str, folder: str, built: Built, sources: tuple[Source, ...]) -> bool:
+        """Bring staged rows to a view and take others out. False: it is to be computed from its query."""
+        placement = self.placements[key]
+        location = join_location(self._target.warehouse, placement.location)
+        staging = join_location(location, folder)
+        if built.rows == 0:
+            self._let_go(staging)
+            return True
+        started = self._clock()
+        transaction = view_transaction(self._intent.step)
+        commit = {**self._said, "inputs": versions_read(sources)}
+        version = self._engine.change_rows(RowChanges(location, staging, transaction, commit))
+        self.seconds["publish"] += self._clock() - started
+        self._let_go(staging)
+        if version is None:
+            return False
+        self._go_to(key, version, transaction)
+        return True
+
+    def _go_to(self, key: str, version: int, transaction: Transaction) -> None:
+        """A view stands at a version to which rows came, or from which some went."""
+        placement, started = self.placements[key], self._clock()
         self._added.setdefault(key, []).append((placement.version, version))
         found = self._compacted(placement, version, transaction)
         self.seconds["publish"] += self._clock() - started

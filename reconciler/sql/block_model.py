@@ -116,10 +116,11 @@ class AggregateBlock:
 
 @dataclass(frozen=True, slots=True)
 class LinearBlock:
-    """One SELECT without aggregates (`linear_blocks`), and where it stands, less an ORDER BY that decides nothing. `fixed`
-    are relations (keys) that its subqueries read."""
+    """One SELECT without aggregates (`linear_blocks`), and where it stands, less an ORDER BY that decides nothing; it ends
+    with its WHERE, if it has one. `fixed` are relations (keys) that its subqueries read."""
 
     rows: Span
+    where: Span | None
     relations: tuple[RelationUse, ...]
     fixed: frozenset[str]
 

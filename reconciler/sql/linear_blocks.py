@@ -67,4 +67,4 @@ def _block(walk: LinearWalk, parsed: Parsed, node: exp.Select) -> LinearBlock | 
         return NOT_TOLD_APART
     if may_take_today(parsed.tokens, text.whole):
         return TAKES_TODAY
-    return LinearBlock(Span(text.whole.start, (text.where or text.origin).end), relations, fixed | origin[1])
+    return LinearBlock(Span(text.whole.start, (text.where or text.origin).end), text.where, relations, fixed | origin[1])

@@ -37,6 +37,7 @@ from reconciler.engine.protocol import (
     Ingestion,
     InlineSource,
     LogSource,
+    RowChanges,
     Rows,
     Selection,
     Source,
@@ -196,6 +197,9 @@ class RecordingEngine:
         return Rows(answer.columns, answer.rows)
 
     def compact(self, compaction: Compaction) -> int | None:
+        return None
+
+    def change_rows(self, changes: RowChanges) -> int | None:
         return None
 
     def vacuum(self, vacuum: Vacuum) -> None:

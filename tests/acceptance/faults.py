@@ -23,7 +23,7 @@ from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from reconciler.testing.crashes import Crash
 
-EFFECTS = ("build_view", "ingest", "compact", "emit", "remove")
+EFFECTS = ("build_view", "ingest", "compact", "change_rows", "emit", "remove")
 WRITES = ("replace_head", "replace_document", "replace_report", "write_snapshot", "record", "append")
 
 

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from reconciler.incremental.added_rows import added_query, reads_of_terms
+from reconciler.incremental.changed_rows import changed_rows_query
 from reconciler.incremental.kept_aggregate import KEPT, changed_query, finishing_query, state_query
-from reconciler.incremental.model import AddedRows, KeptAggregate, froms_of, read_whole
+from reconciler.incremental.model import KeptAggregate, LinearRows, froms_of, read_whole
 from reconciler.incremental.needed_rows import KeyRange, needed_rows
 from reconciler.incremental.terms import changed_source, former_source
-from tests.incremental.queries import Row, Tables, added_of, changes, kept_of, multiset
+from tests.incremental.queries import Row, Tables, changes, kept_of, linear_of, multiset
 
 
 class Computes(Protocol):
@@ -66,7 +67,7 @@ def follow_added(
 ) -> int:
     """The same for a query to which rows only come, over a history in which none goes; what it reads in another way does not
     change. How many rows came."""
-    method = added_of(query)
+    method = linear_of(query)
     before, count = history[0], 0
     for name, rows in before.items():
         engine.give(name, columns[name], rows)
@@ -74,7 +75,7 @@ def follow_added(
     held = list(rows)
     types = [one if isinstance(one, tuple) else (one, "BIGINT" if one.startswith("n") else "TEXT") for one in names]
     for tables in history[1:]:
-        now = {name: before[name] if name in method.fixed else tables[name] for name in tables}
+        now = {name: before[name] if name in method.beside else tables[name] for name in tables}
         changed = [name for name in method.relations if changes(before[name], now[name])]
         for name in now:
             engine.give(name, columns[name], now[name])
@@ -95,9 +96,45 @@ def follow_added(
     return count
 
 
+def follow_changed(
+    engine: Computes, query: str, history: Sequence[Tables], columns: Mapping[str, Mapping[str, str | None]]
+) -> int:
+    """The same over any history; what it has no rule for does not change. How many distinct rows came or went."""
+    method = linear_of(query)
+    before, count = history[0], 0
+    for name, rows in before.items():
+        engine.give(name, columns[name], rows)
+    names, rows = engine.run(query)
+    held = multiset(rows)
+    types = [one if isinstance(one, tuple) else (one, "BIGINT" if one.startswith("n") else "TEXT") for one in names]
+    for tables in history[1:]:
+        now = {name: before[name] if name in method.fixed else tables[name] for name in tables}
+        changed = [name for name in method.relations if changes(before[name], now[name])]
+        for name in now:
+            engine.give(name, columns[name], now[name])
+        former, _ = reads_of_terms(method, changed)
+        for name in changed:
+            engine.give(changed_source(name), {**columns[name], "__change": "STRING"}, changes(before[name], now[name]))
+        for name in former:
+            engine.give(former_source(name), columns[name], before[name])
+        if changed:
+            narrowed = leave_out(engine, method, changed, before, now, columns)
+            found = engine.run(changed_rows_query(method, changed, types, "__change"))[1]
+            give_back(engine, narrowed, now, columns)
+            assert len(multiset(row[:-1] for row in found)) == len(found), f"a row twice: {query}\n{before}\n{now}"
+            for *row, copies in found:
+                (key,) = multiset([tuple(row)])
+                held[key] += copies
+            count += len(found)
+        assert all(number >= 0 for number in held.values()), f"{query}\n{before}\n{now}"
+        assert +held == multiset(engine.run(query)[1]), f"{query}\n{before}\n{now}"
+        before = now
+    return count
+
+
 def leave_out(
     engine: Computes,
-    method: KeptAggregate | AddedRows,
+    method: KeptAggregate | LinearRows,
     changed: Sequence[str],
     before: Tables,
     now: Tables,

@@ -5,13 +5,13 @@ that change, rows that come and go in the same step.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from random import Random
 from typing import Any, Final, TypeAlias
 
 from reconciler.incremental.kept_aggregate import kept_aggregate
-from reconciler.incremental.model import AddedRows, KeptAggregate
+from reconciler.incremental.model import KeptAggregate, LinearRows
 from reconciler.sql.aggregate_blocks import aggregate_block
 from reconciler.sql.block_model import AggregateBlock, NotKept
 from reconciler.sql.inlined import without_names
@@ -168,11 +168,11 @@ def linear_query_by(chance: Random, has_right_joins: bool) -> str:
     return " UNION ALL ".join(branches)
 
 
-def added_of(query: str) -> AddedRows:
-    """How rows come to a query without aggregate."""
+def linear_of(query: str) -> LinearRows:
+    """How rows come to a query without aggregate, and go from it."""
     blocks = linear_blocks(query, COLUMNS, USUAL)
     assert not isinstance(blocks, NotKept), (query, blocks)
-    return AddedRows(query, blocks)
+    return LinearRows(query, blocks)
 
 
 def growing_history_by(chance: Random, steps: int) -> Iterator[Tables]:
@@ -218,6 +218,6 @@ def changes(before: Sequence[Row], after: Sequence[Row]) -> list[Row]:
     return came + [(*row, "delete") for row in (had - has).elements()]
 
 
-def multiset(rows: Sequence[Row]) -> Counter[Row]:
+def multiset(rows: Iterable[Row]) -> Counter[Row]:
     """The rows, however they are ordered, with the places of decimals."""
     return Counter(tuple((str(value) if isinstance(value, Decimal) else value) for value in row) for row in rows)

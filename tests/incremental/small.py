@@ -14,6 +14,7 @@ from reconciler.testing.recording import RecordingEngine
 from reconciler.testing.tables import Contents
 from tests.incremental.queries import Row
 
+_ALL_BUT_ONE: Final = re.compile(r"SELECT \* EXCEPT \(`(\w+)`\) FROM `(\w+)`")
 _OF_TWO: Final = re.compile(r"COUNT\((\w)\.v, \w\.g\)")
 
 
@@ -37,9 +38,15 @@ class Small:
         self._connection.executemany(f"INSERT INTO `{name}` VALUES ({marks})", rows)
 
     def run(self, query: str) -> tuple[Any, list[Row]]:
+        query = _ALL_BUT_ONE.sub(lambda match: self._without(match[2], match[1]), query)
         spelled = _OF_TWO.sub(r"COUNT(\1.v + length(\1.g))", query.replace("<=>", "IS").replace("AS string)", "AS TEXT)"))
         cursor = self._connection.execute(spelled)
         return [one[0] for one in cursor.description], cursor.fetchall()
+
+    def _without(self, table: str, column: str) -> str:
+        """SQLite has no `* EXCEPT`."""
+        names = [row[1] for row in self._connection.execute(f"PRAGMA table_info(`{table}`)")]
+        return f"SELECT {', '.join(f'`{name}`' for name in names if name != column)} FROM `{table}`"
 
     def keep(self, query: str, names: Sequence[str]) -> Mapping[str, str]:
         found, rows = self.run(query)

@@ -1,7 +1,7 @@
 """The cases that are written down: a query, and what is kept of it, or why nothing is.
 
 A folder of `cases/` has `query.sql` and either `state.sql`, `changed.sql` (where each relation changed that has a rule) and
-`finishing.sql`, or `added.sql` (to a view of two columns, whatever the query gives), or `why.txt`.
+`finishing.sql`, or `changed.sql` and `added.sql` (of a view of two columns, whatever the query gives), or `why.txt`.
 `RECONCILE_UPDATE_GOLDEN=1` writes them; read the difference.
 """
 
@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from reconciler.incremental.added_rows import added_query
+from reconciler.incremental.changed_rows import changed_rows_query
 from reconciler.incremental.derive import derived
 from reconciler.incremental.kept_aggregate import changed_query, columns_of, finishing_query, state_query
-from reconciler.incremental.model import AddedRows, KeptAggregate, Recompute
+from reconciler.incremental.model import KeptAggregate, LinearRows, Recompute
 
 CASES = Path(__file__).parent / "cases"
 NAMES = sorted(path.name for path in CASES.iterdir())
@@ -50,9 +51,12 @@ def written(query: str) -> dict[str, str]:
     method = derived(query, tuple((key, tuple(of.items())) for key, of in COLUMNS.items()))
     if isinstance(method, Recompute):
         return {"why.txt": "\n".join(filter(None, (method.reason, method.hint))) + "\n"}
-    if isinstance(method, AddedRows):
-        changed = sorted({*method.relations} - method.fixed)
-        return {"added.sql": "\n".join(broken(added_query(method, changed, [("a", "STRING"), ("b", "INT")]))) + "\n"}
+    if isinstance(method, LinearRows):
+        columns = [("a", "STRING"), ("b", "INT")]
+        grown, changed = (sorted({*method.relations} - less) for less in (method.beside, method.fixed))
+        found = {"changed.sql": changed_rows_query(method, changed, columns, "__change")}
+        found |= {"added.sql": added_query(method, grown, columns)} if grown else {}
+        return {name: "\n".join(broken(text)) + "\n" for name, text in found.items()}
     kept = method
     changed = sorted({*kept.relations} - kept.fixed)
     types = types_of(kept)

@@ -8,12 +8,12 @@ import pytest
 from reconciler.incremental.choice import FEW_ROWS, Choice, Size, Sizes, can_follow, cheapest
 from reconciler.incremental.model import Way
 from reconciler.incremental.needed_rows import KeyRange, Within
-from tests.incremental.queries import added_of, kept_of
+from tests.incremental.queries import kept_of, linear_of
 
 GROUPS = kept_of("SELECT t.g, COUNT(*) AS n FROM t JOIN u ON t.k = u.k GROUP BY t.g")
 OUTER = kept_of("SELECT t.g, COUNT(*) AS n FROM t LEFT JOIN u ON t.k > u.k GROUP BY t.g")
 BY_KEY = kept_of("SELECT t.g, COUNT(*) AS n FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.g")
-ROWS = added_of("SELECT t.g, u.g AS h FROM t JOIN u ON t.k = u.k")
+ROWS = linear_of("SELECT t.g, u.g AS h FROM t JOIN u ON t.k = u.k")
 LARGE, SMALL = Size(1_000_000, 50_000_000), Size(1_000, 50_000)
 
 

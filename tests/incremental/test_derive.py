@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from reconciler.incremental.derive import maintenance
-from reconciler.incremental.model import AddedRows, KeptAggregate, Maintenance, Recompute
+from reconciler.incremental.model import KeptAggregate, LinearRows, Maintenance, Recompute
 from reconciler.incremental.words import describe_maintenance
 from tests.pace import at_usual_pace
 from tests.project.program.test_compile import compiled
@@ -39,7 +39,7 @@ def why(query: str, spark: Mapping[str, str] | None = None) -> str:
 
 def test_groups_are_kept_and_rows_are_added() -> None:
     assert isinstance(of("SELECT g, COUNT(*) AS n FROM t GROUP BY g"), KeptAggregate)
-    assert isinstance(of("SELECT k, g FROM t WHERE v > 1"), AddedRows)
+    assert isinstance(of("SELECT k, g FROM t WHERE v > 1"), LinearRows)
 
 
 def test_a_view_that_is_computed_in_place_is_written_into_the_query() -> None:
@@ -47,7 +47,7 @@ def test_a_view_that_is_computed_in_place_is_written_into_the_query() -> None:
     assert isinstance(found, KeptAggregate)
     assert found.relations == ("t",)
     found = of("SELECT p.k, q.k AS other FROM plainer AS p, plain AS q WHERE p.k < q.k")
-    assert isinstance(found, AddedRows)
+    assert isinstance(found, LinearRows)
     assert found.relations == ("measured", "t")
     assert why("SELECT k, COUNT(*) AS n FROM plainer GROUP BY k HAVING MAX(level) > 1").startswith(
         "column level of measured"
@@ -109,7 +109,7 @@ def test_rows_that_are_not_surely_told_apart_are_in_the_way_of_groups(query: str
 
 
 def test_they_are_in_nobodys_way_where_rows_are_only_added_or_not_looked_at() -> None:
-    assert isinstance(of("SELECT k, level FROM measured"), AddedRows)
+    assert isinstance(of("SELECT k, level FROM measured"), LinearRows)
     assert isinstance(of("SELECT k, COUNT(*) AS n FROM measured GROUP BY k"), KeptAggregate)
 
 

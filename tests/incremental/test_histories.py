@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reconciler.incremental.kept_aggregate import KEPT, changed_query, columns_of
 from reconciler.incremental.terms import changed_source
-from tests.incremental.following import follow, follow_added
+from tests.incremental.following import follow, follow_added, follow_changed
 from tests.incremental.queries import (
     COLUMNS,
     Row,
@@ -67,6 +67,29 @@ def added_rows_make_the_result(seed: int) -> None:
     chance = Random(seed)
     query = linear_query_by(chance, has_right_joins=False)
     follow_added(Small(), query, [plain(one) for one in growing_history_by(chance, 3)], WITHOUT_DECIMALS)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(min_value=0, max_value=2**32))
+def test_rows_that_come_and_go_make_the_result_of_the_query(seed: int) -> None:
+    changed_rows_make_the_result(seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=600, deadline=None)
+@given(st.integers(min_value=0, max_value=2**32))
+def test_rows_that_come_and_go_make_the_result_of_the_query_in_many_more_cases(seed: int) -> None:
+    changed_rows_make_the_result(seed)
+
+
+def changed_rows_make_the_result(seed: int) -> int:
+    chance = Random(seed)
+    query = linear_query_by(chance, has_right_joins=False)
+    return follow_changed(Small(), query, [plain(one) for one in history_by(chance, 3)], WITHOUT_DECIMALS)
+
+
+def test_most_rows_come_and_go() -> None:
+    assert sum(map(changed_rows_make_the_result, range(60))) > 150
 
 
 def test_most_steps_are_followed() -> None:

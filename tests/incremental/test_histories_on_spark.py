@@ -14,7 +14,7 @@ from reconciler.incremental.kept_aggregate import KEPT, columns_of, finishing_qu
 from reconciler.incremental.model import KeptAggregate
 from tests.cells import mostly_slow
 from tests.engine.engines import session_of
-from tests.incremental.following import follow, follow_added
+from tests.incremental.following import follow, follow_added, follow_changed
 from tests.incremental.queries import COLUMNS, Row, growing_history_by, history_by, kept_of, linear_query_by, query_by
 from tests.streams.on_spark import quiet_session
 
@@ -112,6 +112,23 @@ def require_equal_added(engine: OnSpark, seed: int) -> None:
 def test_rows_that_are_added_make_the_result_of_the_query(engine: OnSpark) -> None:
     for seed in range(QUICK):
         require_equal_added(engine, seed)
+
+
+def require_equal_changed(engine: OnSpark, seed: int) -> None:
+    chance = Random(f"changed on spark {seed}")
+    query = linear_query_by(chance, has_right_joins=True)
+    follow_changed(engine, query, list(history_by(chance, 3)), COLUMNS)
+
+
+def test_rows_that_come_and_go_make_the_result_of_the_query(engine: OnSpark) -> None:
+    for seed in range(QUICK):
+        require_equal_changed(engine, seed)
+
+
+@pytest.mark.slow
+def test_rows_that_come_and_go_make_the_results_of_many_queries(engine: OnSpark) -> None:
+    for seed in range(MANY):
+        require_equal_changed(engine, seed)
 
 
 @pytest.mark.slow

@@ -2,13 +2,13 @@
 
 from reconciler.incremental.model import froms_of
 from reconciler.incremental.needed_rows import KeyRange, needed_rows
-from tests.incremental.queries import added_of, kept_of
+from tests.incremental.queries import kept_of, linear_of
 
 KEYS = {("t", "k"): KeyRange(3, 7), ("u", "k"): KeyRange(5, 9)}
 
 
 def needed(query: str, *changed: str) -> dict[str, dict[str, tuple[int, int]]]:
-    method = added_of(query) if "GROUP" not in query else kept_of(query)
+    method = linear_of(query) if "GROUP" not in query else kept_of(query)
     found = needed_rows(froms_of(method), changed, lambda relation, column: KEYS.get((relation, column)))
     return {name: {column: (of.least, of.greatest) for column, of in within.items()} for name, within in found.items()}
 

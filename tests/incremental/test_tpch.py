@@ -11,9 +11,10 @@ import pytest
 from pyspark.errors import PySparkException
 
 from reconciler.engine.protocol import Engine
-from reconciler.incremental import added_rows, kept_aggregate
+from reconciler.incremental import kept_aggregate
+from reconciler.incremental.changed_rows import changed_rows_query
 from reconciler.incremental.kept_aggregate import KEPT
-from reconciler.incremental.model import AddedRows, KeptAggregate, Recompute
+from reconciler.incremental.model import KeptAggregate, LinearRows, Recompute
 from reconciler.incremental.terms import changed_source, former_source
 from tests.engine.engines import session_of
 from tests.incremental import tpch
@@ -29,8 +30,8 @@ def said(name: str) -> str:
     match method:
         case Recompute(reason):
             return f"by its query: {reason}"
-        case KeptAggregate() | AddedRows():
-            verb = "groups follow" if isinstance(method, KeptAggregate) else "rows are added as they come to"
+        case KeptAggregate() | LinearRows():
+            verb = "groups follow" if isinstance(method, KeptAggregate) else "rows follow"
             fixed = f"; by its query where {', '.join(sorted(method.fixed))} changes" if method.fixed else ""
             return f"{verb} {', '.join(sorted({*method.relations} - method.fixed))}{fixed}"
 
@@ -89,22 +90,18 @@ def follow_kept(engine: Following, name: str, method: KeptAggregate) -> int:
     return followed
 
 
-def follow_added(engine: Following, name: str, method: AddedRows) -> int:
-    """The same for rows that are added: rows only come."""
-    query = tpch.query(name)
-    held = engine.rows(query)
+def follow_rows(engine: Following, name: str, method: LinearRows) -> None:
+    """The same for rows that come and go."""
+    chance, query = Random(name), tpch.query(name)
+    columns, held = engine.rows(query)
     linear = sorted({*method.relations} - method.fixed)
-    for table in linear:
-        before = engine.tables[table]
-        came = before.slice(0, max(1, before.num_rows // 10))
-        engine.show(former_source(table), before)
-        engine.show(changed_source(table), came)
-        engine.tables[table] = pa.concat_tables([before, came])
-        engine.show(table, engine.tables[table])
-    added = engine.rows(added_rows.added_query(method, linear, held[0]))
-    assert added[0] == held[0]
-    assert held[1] + added[1] == engine.rows(query)[1], name
-    return added[1].total()
+    for step in range(STEPS):
+        changed = linear if not step else sorted(chance.sample(linear, chance.randint(1, len(linear))))
+        engine.change(chance, changed)
+        for *row, copies in engine.session.sql(changed_rows_query(method, changed, columns, "__change")).collect():
+            held[repr(tuple(row))] += copies
+        assert all(count >= 0 for count in held.values()), f"{name}, step {step}"
+        assert (columns, +held) == engine.rows(query), f"{name}, step {step}"
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +118,7 @@ def test_what_follows_gives_what_the_query_gives(
     match tpch.method(name):
         case KeptAggregate() as method:
             assert follow_kept(engine, name, method) == STEPS
-        case AddedRows() as method:
-            follow_added(engine, name, method)
+        case LinearRows() as method:
+            follow_rows(engine, name, method)
         case Recompute():
             pytest.skip("it is computed from its query")

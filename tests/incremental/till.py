@@ -11,8 +11,8 @@ from reconciler.engine.by_size import EngineBySize
 from reconciler.engine.protocol import Engine
 from reconciler.environment.session import Session
 from reconciler.environment.target import open_target
-from reconciler.incremental.choice import Choice, Sizes, can_follow
-from reconciler.incremental.model import AddedRows, KeptAggregate, Way
+from reconciler.incremental.choice import Choice, Sizes, can_follow, following
+from reconciler.incremental.model import KeptAggregate, LinearRows, Way
 from reconciler.registry.model import Head
 from reconciler.registry.placements import Placement
 from reconciler.run.pace import Pace
@@ -36,7 +36,12 @@ QUERIES = {
     "seen": "SELECT v.good, v.who, g.kind FROM visits v LEFT JOIN goods g ON g.good = v.good",
     "seen_by_kind": "SELECT kind, COUNT(*) AS n FROM seen GROUP BY kind",
     "largest": "SELECT good, MAX(amount) AS amount FROM sales GROUP BY good",
+    "doubled": "SELECT good, amount * 2 AS amount FROM sales WHERE amount > 1 UNION ALL SELECT good, id FROM sales",
+    "doubled_by_good": "SELECT good, COUNT(*) AS n FROM doubled GROUP BY good",
+    "pairs": "SELECT a.id, b.id AS other, a.good FROM sales a LEFT JOIN sales b ON b.id = a.amount",
 }
+LINEAR = ("seen", "doubled", "pairs")
+"""Those without groups: of them nothing is kept."""
 PROGRAM = "\n".join(
     [
         "CREATE TABLE sales (id BIGINT NOT NULL PRIMARY KEY, good STRING, amount BIGINT);",
@@ -124,11 +129,11 @@ def put(root: Path, *numbers: int) -> None:
             (root / f"source/{table}/{number:03}.json").write_text(text)
 
 
-def follow_if_possible(method: KeptAggregate | AddedRows, sizes: Sizes) -> Way:
+def follow_if_possible(method: KeptAggregate | LinearRows, sizes: Sizes) -> Way:
     """Whatever it costs: tables are small here."""
-    if isinstance(method, AddedRows):
-        return Way.ADDED if can_follow(method, sizes) else Way.RECOMPUTED
-    return Way.CHANGES if can_follow(method, sizes) else Way.ANEW
+    if can_follow(method, sizes):
+        return following(method, sizes)
+    return Way.ANEW if isinstance(method, KeptAggregate) else Way.RECOMPUTED
 
 
 FOLLOWING = Choice(-1, follow_if_possible)

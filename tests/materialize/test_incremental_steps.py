@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
+from reconciler.engine.protocol import ColumnType
 from reconciler.incremental.choice import CHEAPEST
 from reconciler.incremental.model import Way
 from reconciler.registry.protocol import History
 from reconciler.service.project import Project
 from reconciler.state.step_history import ToldOfStep
+from reconciler.testing.tables import Contents
+from tests.engine.delta_writer import DeltaWriter
 from tests.incremental.till import (
     BATCHES,
     PIPELINE,
@@ -72,6 +75,33 @@ def test_rows_that_come_are_added_and_what_reads_them_follows(till: Path) -> Non
     (till / "source/goods/100.json").write_text('{"insert": {"good": "tea", "kind": "drink"}}\n')
     run(till)
     assert ways(till)[-1]["seen"] == Way.RECOMPUTED, "where the other side of a LEFT JOIN changes"
+    require_right(till)
+
+
+def test_rows_that_go_are_taken_out(till: Path) -> None:
+    put(till, 0)
+    run(till)
+    (till / "source/sales/100.json").write_text('{"insert": {"id": 100, "good": "tea", "amount": 70}}\n')
+    run(till)
+    assert ways(till)[-1]["doubled"] == Way.ADDED
+    assert ways(till)[-1]["pairs"] == Way.CHANGES, "a row that comes to the other side of a LEFT JOIN takes rows away"
+    before = rows(till, "doubled")
+    (till / "source/sales/101.json").write_text('{"delete": {"id": 100}}\n')
+    run(till)
+    assert ways(till)[-1]["doubled"] == ways(till)[-1]["doubled_by_good"] == ways(till)[-1]["pairs"] == Way.CHANGES
+    assert before - rows(till, "doubled") == {("tea", 140): 1, ("tea", 100): 1}
+    require_right(till)
+
+
+def test_rows_that_are_not_there_are_not_taken_out(till: Path) -> None:
+    """Somebody emptied the view's table: what it should hold is computed from its query."""
+    put(till, 0)
+    run(till)
+    columns = (ColumnType("good", "string"), ColumnType("amount", "bigint"))
+    DeltaWriter().write(str(till / "warehouse" / placement(till, "doubled").location), Contents(columns, ()), None)
+    put(till, 1)
+    run(till)
+    assert ways(till)[-1]["doubled"] == Way.GIVEN_UP
     require_right(till)
 
 

@@ -23,6 +23,7 @@ from reconciler.engine.protocol import (
     Emitted,
     Engine,
     Ingestion,
+    RowChanges,
     Rows,
     Selection,
     Statement,
@@ -95,6 +96,10 @@ class SparkEngine:
 
     def compact(self, compaction: Compaction) -> int | None:
         # What it would cost is more than what it saves: `by_size` does it where it is cheap.
+        return None
+
+    def change_rows(self, changes: RowChanges) -> int | None:
+        # As for `compact`: a MERGE looks through all files, at about the cost of computing the view.
         return None
 
     def vacuum(self, vacuum: Vacuum) -> None:
