@@ -4,7 +4,7 @@
 
 TPC-H's lineitem, orders and customer, with views like Q1, Q6 and Q3, orders by segment of customers (a join with a table
 that does not change), the largest price, the number of different days, and the price in the middle (which has no rule: it
-costs the same either way). Each step brings so many new orders (`--change`, of those that are there) with their lineitems,
+costs the same either way). Two have no aggregate: all orders with their lineitems, and the lineitems with a discount. Each step brings so many new orders (`--change`, of those that are there) with their lineitems,
 and takes those of the step before.
 
 Two copies of the pipeline take the same steps in turns, in one process on one warm Spark: in one, views are computed from
@@ -76,6 +76,10 @@ GROUP BY l_orderkey, o_orderdate, o_shippriority ORDER BY revenue DESC, o_orderd
 SELECT c_mktsegment, YEAR(o_orderdate) AS year, COUNT(*) AS orders FROM orders JOIN customer ON c_custkey = o_custkey
 GROUP BY c_mktsegment, YEAR(o_orderdate)""",
     "largest": "SELECT l_returnflag, MAX(l_extendedprice) AS price FROM lineitem GROUP BY l_returnflag",
+    "shipped": """\
+SELECT o_orderkey, o_orderdate, l_linenumber, l_shipdate, l_extendedprice * (1 - l_discount) AS price
+FROM orders JOIN lineitem ON l_orderkey = o_orderkey WHERE l_shipdate > o_orderdate""",
+    "discounted": "SELECT l_orderkey, l_linenumber, l_shipdate, l_discount FROM lineitem WHERE l_discount > 0.08",
     "days": "SELECT l_returnflag, COUNT(DISTINCT l_shipdate) AS days FROM lineitem GROUP BY l_returnflag",
     "middle": "SELECT l_returnflag, percentile(l_extendedprice, 0.5) AS price FROM lineitem GROUP BY l_returnflag",
 }
