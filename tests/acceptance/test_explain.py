@@ -282,7 +282,7 @@ def test_the_python_interface(root: Path) -> None:
     ("query", "method"),
     [
         ("SELECT note, SUM(qty) AS qty FROM orders GROUP BY note", "kept_aggregate"),
-        ("SELECT id, note FROM orders", "added_rows"),
+        ("SELECT id, note FROM orders", "linear_rows"),
         ("SELECT STDDEV(qty) AS qty FROM orders", "recompute"),
     ],
 )
