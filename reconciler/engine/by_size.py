@@ -118,6 +118,13 @@ class EngineBySize:
             # Housekeeping: whoever took over is met by what comes next, and the next step tries again.
             return None
 
+    def may_change_rows(self, location: str) -> bool:
+        if not self._may_do_it():
+            return False
+        from reconciler.engine.arrow.row_changes import may_change_rows
+
+        return may_change_rows(location)
+
     def change_rows(self, changes: RowChanges) -> int | None:
         if not self._may_do_it():
             return None

@@ -433,6 +433,10 @@ class Engine(Protocol):
         files, which is the next one. None: the table stays as it is, and that is never wrong."""
         ...
 
+    def may_change_rows(self, location: str) -> bool:
+        """Whether `change_rows` may do anything for the table there, as far as that is known before."""
+        ...
+
     def change_rows(self, changes: RowChanges) -> int | None:
         """Bring and take rows, once: the Delta version that has it done. None: the table stays as it is, and what it should
         hold is to be computed. That is never wrong; it is so where the rows are not found at little cost, or not surely."""

@@ -26,7 +26,9 @@ from reconciler.base.digest import digest_json
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
+from reconciler.delta.short_logs import open_log
 from reconciler.delta.tables import table_version, typed_columns
+from reconciler.delta.transactions import has_commit_after, has_transaction
 from reconciler.engine.protocol import CHANGE_COLUMN, Built, Engine, Source, StoredSource, ViewBuild
 from reconciler.incremental import added_rows, changed_rows, kept_aggregate
 from reconciler.incremental.choice import Choice, Size, Sizes
@@ -34,6 +36,7 @@ from reconciler.incremental.derive import maintenance, stored_reads
 from reconciler.incremental.model import KeptAggregate, LinearRows, Maintenance, Recompute, Way, froms_of, read_whole
 from reconciler.incremental.needed_rows import Within, needed_rows
 from reconciler.materialize.changed_sources import StepChanges, needed_sources
+from reconciler.materialize.withdrawing import view_transaction
 from reconciler.project.program.model import Program, View
 from reconciler.registry.placements import FormerState, Placement, StreamState
 from reconciler.state.folders import staging_folder
@@ -106,7 +109,7 @@ def _by_what_is_kept(work: "_Kept", build: ViewBuild, step: int) -> Brought:
 
 
 def _by_rows(work: "_Rows", build: ViewBuild, step: int) -> Brought:
-    way = work.way()
+    way = work.way() if work.stands(step) else Way.RECOMPUTED
     if way is not Way.RECOMPUTED:
         folder = staging_folder(work.program.name, way.value, str(step), work.view.name)
         try:
@@ -242,6 +245,15 @@ class _Rows:
     around: Around
     method: LinearRows
 
+    def stands(self, step: int) -> bool:
+        """Whether the table of the view holds the rows of the step before, or has those of this one already: nobody else
+        wrote it."""
+        placement = self.around.changes.before[fold(self.view.name)]
+        if not has_commit_after(self.around.location, placement.version):
+            return True
+        table = open_log(self.around.location)
+        return table is not None and has_transaction(table, view_transaction(step), self.around.location)
+
     def way(self) -> Way:
         changes, placement = self.around.changes, self.around.changes.before[fold(self.view.name)]
         changed = frozenset(changes.of(self.method.relations))
@@ -252,7 +264,7 @@ class _Rows:
             cache(changes.added_bytes if only_came else changes.changed_bytes),
             None,
             # Heads of early versions had no columns.
-            bool(self._columns()),
+            bool(self._columns()) and (only_came or self.engine.may_change_rows(self.around.location)),
             placement.bytes,
             only_came,
             changes.changed_keys,

@@ -199,6 +199,9 @@ class RecordingEngine:
     def compact(self, compaction: Compaction) -> int | None:
         return None
 
+    def may_change_rows(self, location: str) -> bool:
+        return False
+
     def change_rows(self, changes: RowChanges) -> int | None:
         return None
 

@@ -4,7 +4,7 @@ import uuid
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,16 @@ def field(name: str, kind: Any) -> dict[str, Any]:
 STRUCT = {"type": "struct", "fields": [field("x", "integer"), field("y", "string")]}
 LIST = {"type": "array", "elementType": "integer", "containsNull": True}
 PLAIN = [field("id", "long"), field("text", "string")]
-EVERY = [*PLAIN, field("day", "date"), field("price", "decimal(10,2)"), field("parts", STRUCT), field("numbers", LIST)]
+EVERY = [
+    *PLAIN,
+    field("day", "date"),
+    field("price", "decimal(10,2)"),
+    field("parts", STRUCT),
+    field("numbers", LIST),
+    field("at", "timestamp"),
+    field("is_so", "boolean"),
+    field("bytes", "binary"),
+]
 FIRST = Transaction("step", 1)
 
 
@@ -177,6 +186,9 @@ ONE = st.tuples(
     st.sampled_from([None, Decimal("0.00"), Decimal("-1.10")]),
     st.sampled_from([None, {"x": None, "y": None}, {"x": 1, "y": "a"}]),
     st.sampled_from([None, [], [None], [1, 2]]),
+    st.sampled_from([None, datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC), datetime(2024, 2, 29, tzinfo=UTC)]),
+    st.sampled_from([None, True, False]),
+    st.sampled_from([None, b"", b"\xff"]),
 )
 
 

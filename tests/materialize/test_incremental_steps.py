@@ -6,16 +6,22 @@ from typing import Any
 
 import pytest
 
-from reconciler.engine.protocol import ColumnType
+from reconciler.engine.by_size import EngineBySize
+from reconciler.engine.protocol import ColumnType, RowChanges
+from reconciler.environment.session import Session
+from reconciler.environment.target import open_target
 from reconciler.incremental.choice import CHEAPEST
 from reconciler.incremental.model import Way
 from reconciler.registry.protocol import History
+from reconciler.run.pace import Pace
+from reconciler.run.running import run_pipeline
 from reconciler.service.project import Project
 from reconciler.state.step_history import ToldOfStep
 from reconciler.testing.tables import Contents
 from tests.engine.delta_writer import DeltaWriter
 from tests.incremental.till import (
     BATCHES,
+    FOLLOWING,
     PIPELINE,
     PROGRAM,
     QUERIES,
@@ -93,15 +99,41 @@ def test_rows_that_go_are_taken_out(till: Path) -> None:
     require_right(till)
 
 
-def test_rows_that_are_not_there_are_not_taken_out(till: Path) -> None:
-    """Somebody emptied the view's table: what it should hold is computed from its query."""
+def test_a_view_that_somebody_else_wrote_is_computed_from_its_query(till: Path) -> None:
     put(till, 0)
     run(till)
     columns = (ColumnType("good", "string"), ColumnType("amount", "bigint"))
-    DeltaWriter().write(str(till / "warehouse" / placement(till, "doubled").location), Contents(columns, ()), None)
+    location = str(till / "warehouse" / placement(till, "doubled").location)
+    DeltaWriter().write(location, Contents(columns, (("tea", 1),)), None)
     put(till, 1)
     run(till)
-    assert ways(till)[-1]["doubled"] == Way.GIVEN_UP
+    assert ways(till)[-1]["doubled"] == Way.RECOMPUTED
+    require_right(till)
+
+
+def test_rows_that_are_not_taken_out_are_computed_from_the_query(till: Path) -> None:
+    """The engine does it where it is sure and cheap; here it says so at the last moment."""
+    put(till, 0)
+    run(till)
+
+    class Refusing(EngineBySize):
+        def change_rows(self, changes: RowChanges) -> int | None:
+            return None
+
+    put(till, 1)
+    session = Session(Refusing(engine(), dict, many_files=2), choice=FOLLOWING)
+    run_pipeline(open_target(till, None), PIPELINE, session, Pace(once=True))
+    assert {ways(till)[-1][name] for name in ("doubled", "pairs")} == {Way.GIVEN_UP}
+    require_right(till)
+
+
+def test_an_engine_that_takes_no_rows_out_is_not_asked_for_what_changed(till: Path) -> None:
+    put(till, 0)
+    run(till)
+    put(till, 1)
+    session = Session(EngineBySize(engine(), lambda: {"spark.sql.parquet.compression.codec": "zstd"}), choice=FOLLOWING)
+    run_pipeline(open_target(till, None), PIPELINE, session, Pace(once=True))
+    assert {ways(till)[-1][name] for name in ("doubled", "pairs")} == {Way.RECOMPUTED}
     require_right(till)
 
 

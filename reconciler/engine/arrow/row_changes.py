@@ -29,6 +29,12 @@ MOST_READ: Final = 64 << 20
 MOST_REWRITTEN: Final = 32 << 20
 
 
+def may_change_rows(location: str) -> bool:
+    """Whether rows may be taken out of the table there."""
+    table = plain_table(location)
+    return table is not None and _is_fit(table)
+
+
 def change_rows(changes: RowChanges, most_read: int = MOST_READ, most_rewritten: int = MOST_REWRITTEN) -> int | None:
     """See the module. `most_read` and `most_rewritten` are bytes of files. Raises RegistryError for what the system refuses,
     RegistryConflict where somebody else writes the table meanwhile."""
@@ -38,7 +44,7 @@ def change_rows(changes: RowChanges, most_read: int = MOST_READ, most_rewritten:
     last = table.opened.transaction_version(changes.transaction.application)
     if last is not None and last >= changes.transaction.version:
         return version_with(changes.location, table.version, changes.transaction)
-    changed = _changed(table, changes.staging) if is_writable(table, nulls_are_checked=True) else None
+    changed = _changed(table, changes.staging) if _is_fit(table) else None
     if changed is None:
         return None
     from pyarrow import compute
@@ -62,9 +68,11 @@ def _changed(table: OpenedTable, staging: str) -> "pa.Table | None":
     if staged is None or staged.rows is None or not 0 < staged.rows <= MOST_CHANGED:
         return None
     kinds, own = ([(one["name"], one["type"]) for one in part.schema["fields"]] for part in (staged, table))
-    if kinds[:-1] != own or kinds[-1][1] != "long" or not all(_is_exact(kind) for _, kind in own):
-        return None
-    return rows_of(staged)
+    return rows_of(staged) if kinds[:-1] == own and kinds[-1][1] == "long" else None
+
+
+def _is_fit(table: OpenedTable) -> bool:
+    return is_writable(table, nulls_are_checked=True) and all(_is_exact(one["type"]) for one in table.schema["fields"])
 
 
 def _is_exact(kind: Any) -> bool:

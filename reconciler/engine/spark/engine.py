@@ -98,6 +98,9 @@ class SparkEngine:
         # What it would cost is more than what it saves: `by_size` does it where it is cheap.
         return None
 
+    def may_change_rows(self, location: str) -> bool:
+        return False
+
     def change_rows(self, changes: RowChanges) -> int | None:
         # As for `compact`: a MERGE looks through all files, at about the cost of computing the view.
         return None
