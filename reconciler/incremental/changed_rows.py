@@ -6,12 +6,14 @@ went; for a relation behind an outer join or in a subquery, what rows with its c
 Equal rows are added up: what is left is how many copies of each row come, or go. Nothing is asked of the rows that the view
 has. To take rows out of its table is the engine's.
 
-Where an equal row may be another one, it is not known which one went: columns of floating numbers, of which two zeros are
-equal, and those that are not compared have no such rule (`derive`).
+Of floating numbers two zeros are equal, and a query may tell them apart; grouping loses the sign. So rows with such numbers
+are told apart by their texts as well, and MAX gives the number as it was. Columns that are not compared have no such rule
+(`derive`).
 
 Sources: A. Gupta, I. S. Mumick, V. S. Subrahmanian, Maintaining Views Incrementally (SIGMOD 1993): counting; DBSP's Z-sets.
 """
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
@@ -22,6 +24,7 @@ from reconciler.sql.block_model import LinearBlock, Span
 COPIES: Final = "__copies"
 """The last column of what changed: how many copies of a row come or, where it is negative, go."""
 
+_FLOATING: Final = re.compile(r"(?i)\b(FLOAT|DOUBLE)\b(?!:)")
 _SIGN: Final = "__sign"
 _CAME: Final = "__came_"
 _WENT: Final = "__went_"
@@ -45,11 +48,14 @@ def changed_rows_query(method: LinearRows, changed: Collection[str], columns: Se
     names.append(f"__rows({places}, `{_SIGN}`) AS ({' UNION ALL '.join(parts)})")
     # A branch of UNION ALL alone may have narrower types than all of them have together.
     given = ", ".join(f"CAST(`{at}` AS {kind}) AS {quoted(name)}" for at, (name, kind) in enumerate(columns))
-    listed = ", ".join(quoted(name) for name, _ in columns)
-    summed = f"CAST(sum(`{_SIGN}`) AS BIGINT)"
+    keys, told = list[str](), list[str]()
+    for name, kind in columns:
+        floats = _FLOATING.search(kind) is not None
+        keys += [quoted(name), f"CAST({quoted(name)} AS STRING)"] if floats else [quoted(name)]
+        told.append(f"max({quoted(name)}) AS {quoted(name)}" if floats else quoted(name))
     return (
-        f"WITH {', '.join(names)} SELECT {listed}, {summed} AS `{COPIES}` FROM (SELECT {given}, `{_SIGN}` FROM __rows)"
-        f" GROUP BY {listed} HAVING sum(`{_SIGN}`) <> 0"
+        f"WITH {', '.join(names)} SELECT {', '.join(told)}, CAST(sum(`{_SIGN}`) AS BIGINT) AS `{COPIES}`"
+        f" FROM (SELECT {given}, `{_SIGN}` FROM __rows) GROUP BY {', '.join(keys)} HAVING sum(`{_SIGN}`) <> 0"
     )
 
 

@@ -6,8 +6,8 @@ are computed in place are written into its own. Types of columns that only Spark
 published; before that, sums of them have no rule.
 
 Rows that went or came are told by comparing rows: so groups over tables with columns that Spark can't compare are not kept.
-Nor are those over floating numbers, of which two zeros count as equal and are not the same to every function. A view without
-groups over such columns, or with such columns, follows where rows only come.
+Nor are least and greatest values over floating numbers: of two zeros, which are equal, it is not known which one is there. A
+view without groups over columns that are not compared, or with such columns, follows where rows only come.
 """
 
 import re
@@ -62,7 +62,7 @@ def maintenance(program: Program, view: View, stored: Mapping[str, Columns]) -> 
     found = derived(query, tuple((key, tuple(columns[key].items())) for key in sorted(columns)))
     if isinstance(found, Recompute):
         return found
-    why = _why_not_told_apart(reads, columns)
+    why = _why_not_told_apart(reads, columns, with_signs=not isinstance(found, KeptAggregate) or not found.extremes)
     if why is None:
         return _with_rows_that_go(found, view, stored.get(fold(view.name), {}))
     return Recompute(why) if isinstance(found, KeptAggregate) else _if_any_follows(replace(found, only_added=why))
@@ -72,7 +72,7 @@ def _with_rows_that_go(found: KeptAggregate | LinearRows, view: View, own: Colum
     """The method, less what it can't do since rows of the view are not surely told apart."""
     if isinstance(found, KeptAggregate):
         return found
-    unfit = _unfit(own, {ALL_COLUMNS})
+    unfit = _unfit(own, {ALL_COLUMNS}, with_signs=True)
     odd = next((name for name in (*view.column_names, *own) if fold(name).startswith("__")), None)
     if unfit is not None:
         return _if_any_follows(replace(found, only_added=f"its column {unfit[0]} {unfit[1]}"))
@@ -144,22 +144,25 @@ def _columns(program: Program, key: str, stored: Mapping[str, Columns]) -> Colum
     return {name: known.get(fold(name)) for name in relation.column_names}
 
 
-def _why_not_told_apart(reads: Sequence[Read], columns: Mapping[str, Columns]) -> str | None:
-    """Why changed rows of what a view reads are not surely told; None: they are."""
+def _why_not_told_apart(reads: Sequence[Read], columns: Mapping[str, Columns], *, with_signs: bool) -> str | None:
+    """Why changed rows of what a view reads are not surely told; None: they are. `with_signs`: zeros with other signs are
+    told apart, and nothing else is asked of them."""
     for read in reads:
         used = {fold(name) for name in read.columns}
-        unfit = _unfit(columns[fold(read.relation)], used) if fold(read.relation) in columns else None
+        unfit = _unfit(columns[fold(read.relation)], used, with_signs) if fold(read.relation) in columns else None
         if unfit is not None:
             return f"column {unfit[0]} of {read.relation} {unfit[1]}"
     return None
 
 
-def _unfit(columns: Columns, used: Collection[str]) -> tuple[str, str] | None:
+def _unfit(columns: Columns, used: Collection[str], with_signs: bool) -> tuple[str, str] | None:
     """A column by which changed rows are not surely told, and why; `used` are those that the query uses, folded."""
     for name, kind in columns.items():
         if kind is not None and _NOT_COMPARED.search(kind):
             return name, "is a MAP or VARIANT, by which rows are not compared"
-        if kind is not None and _FLOATING.search(kind) and (fold(name) in used or ALL_COLUMNS in used):
+        if kind is None or with_signs:
+            continue
+        if _FLOATING.search(kind) and (fold(name) in used or ALL_COLUMNS in used):
             return name, "is of floating numbers, of which equal ones may differ in a sign"
     return None
 

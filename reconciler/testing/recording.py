@@ -236,9 +236,11 @@ class RecordingEngine:
                 return Contents(spelled, tuple((*row, *nothing) for row in found.rows))
             case StoredSource(changes=True):
                 ranges = source.ranges or ((source.version, source.version),)
-                had, has = (Counter(self._at(source, one).rows) for one in (ranges[0][0], ranges[-1][1]))
-                changed = [(*row, "insert") for row in (has - had).elements()]
-                changed += [(*row, "delete") for row in (had - has).elements()]
+                # By their texts as well: zeros with other signs are two values.
+                both = (self._at(source, one).rows for one in (ranges[0][0], ranges[-1][1]))
+                had, has = (Counter((row, repr(row)) for row in rows) for rows in both)
+                changed = [(*row, "insert") for row, _ in (has - had).elements()]
+                changed += [(*row, "delete") for row, _ in (had - has).elements()]
                 columns = (*self._at(source, source.version).columns, ColumnType(CHANGE_COLUMN, "string"))
                 return Contents(columns, tuple(changed))
             case StoredSource():

@@ -12,13 +12,18 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from reconciler.engine.protocol import CHANGE_COLUMN, Engine, StoredSource
-from reconciler.engine.spark.added_rows import frame_at
 from reconciler.engine.spark.changed_rows import changed_frame
 from reconciler.engine.spark.held_rows import HeldRows
 from tests.engine.engines import session_of
 
 SCHEMA = pa.schema(
-    [("id", pa.int64()), ("name", pa.string()), ("size", pa.float64()), ("parts", pa.list_(pa.struct([("n", pa.int32())])))]
+    [
+        ("id", pa.int64()),
+        ("name", pa.string()),
+        ("size", pa.float64()),
+        ("parts", pa.list_(pa.struct([("n", pa.int32())]))),
+        ("shape", pa.struct([("x", pa.float32())])),
+    ]
 )
 SIZES = (None, 1.5, float("nan"), 0.0, -0.0)
 PARTS = (None, [], [{"n": 1}], [{"n": 1}, None])
@@ -26,7 +31,13 @@ PARTS = (None, [], [{"n": 1}], [{"n": 1}, None])
 
 def some_rows(random: Random) -> pa.Table:
     rows = [
-        (random.randint(0, 4), random.choice(("a", "b", None)), random.choice(SIZES), random.choice(PARTS))
+        (
+            random.randint(0, 4),
+            random.choice(("a", "b", None)),
+            random.choice(SIZES),
+            random.choice(PARTS),
+            random.choice((None, {"x": 0.0}, {"x": -0.0})),
+        )
         for _ in range(random.randint(1, 6))
     ]
     return pa.table(
@@ -53,9 +64,8 @@ def write_versions(folder: Path, random: Random, versions: int) -> list[Counter[
 
 
 def told(row: dict[str, Any]) -> str:
-    """A row so that equal ones are told alike."""
-    size = row["size"]
-    return repr((row["id"], row["name"], size + 0.0 if size is not None else None, row["parts"]))
+    """A row so that equal ones are told alike. Zeros with other signs are two values."""
+    return repr((row["id"], row["name"], row["size"], row["parts"], row["shape"]))
 
 
 def changes(rows: Sequence[dict[str, Any]]) -> Counter[tuple[str, str]]:
@@ -81,8 +91,6 @@ def test_what_changed_is_the_difference_of_the_rows(seed: int, tmp_path: Path, s
         assert held is not None
         assert changes(held.rows.to_pylist()) == expected
         assert [field["name"] for field in held.schema["fields"]] == [*SCHEMA.names, CHANGE_COLUMN]
-        whole = frame_at(session, source, after).exceptAll(frame_at(session, source, before)).collect()
-        assert Counter(told(row.asDict(recursive=True)) for row in whole) == versions[after] - versions[before]
     none = changed_frame(session, StoredSource("t", location, last, ranges=(), changes=True), ())
     assert none.columns == [*SCHEMA.names, CHANGE_COLUMN]
     assert none.collect() == []

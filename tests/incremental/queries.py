@@ -153,11 +153,19 @@ _ITEMS: Final = (
 )
 
 
-def linear_query_by(chance: Random, has_right_joins: bool) -> str:
-    """A query without aggregate. SQLite forgets WHERE of a branch of UNION ALL that has a RIGHT JOIN."""
+_FLOATING_ITEMS: Final = (
+    "{t}.v * CAST(0 AS DOUBLE) AS d{at}",
+    "CAST({t}.v AS DOUBLE) / 3 AS d{at}",
+    "array(CAST({t}.k AS FLOAT) * -0.0F) AS d{at}",
+)
+
+
+def linear_query_by(chance: Random, has_right_joins: bool, has_floats: bool = False) -> str:
+    """A query without aggregate. SQLite forgets WHERE of a branch of UNION ALL that has a RIGHT JOIN, and has no FLOAT."""
     froms = [one for one in _FROM if (has_right_joins or "RIGHT" not in one[0]) and "named" not in one[0]]
     branches = []
     kinds = [chance.choice(_ITEMS) for _ in range(chance.randint(1, 3))]
+    kinds += [chance.choice(_FLOATING_ITEMS)] if has_floats and chance.random() < 0.5 else []
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
         origin, names = chance.choice(froms)
         origin = origin.format(w="")
@@ -219,5 +227,9 @@ def changes(before: Sequence[Row], after: Sequence[Row]) -> list[Row]:
 
 
 def multiset(rows: Iterable[Row]) -> Counter[Row]:
-    """The rows, however they are ordered, with the places of decimals."""
-    return Counter(tuple((str(value) if isinstance(value, Decimal) else value) for value in row) for row in rows)
+    """The rows, however they are ordered, with the places of decimals, and the signs of zeros."""
+    return Counter(tuple(_told(value) for value in row) for row in rows)
+
+
+def _told(value: Any) -> Any:
+    return str(value) if isinstance(value, Decimal | float | list) else value

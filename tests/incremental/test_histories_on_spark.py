@@ -116,7 +116,7 @@ def test_rows_that_are_added_make_the_result_of_the_query(engine: OnSpark) -> No
 
 def require_equal_changed(engine: OnSpark, seed: int) -> None:
     chance = Random(f"changed on spark {seed}")
-    query = linear_query_by(chance, has_right_joins=True)
+    query = linear_query_by(chance, has_right_joins=True, has_floats=True)
     follow_changed(engine, query, list(history_by(chance, 3)), COLUMNS)
 
 

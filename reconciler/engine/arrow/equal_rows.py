@@ -16,8 +16,9 @@ _NOT_A_NUMBER: Final = "NaN"
 """No double is equal to a text."""
 
 
-def row_ids(tables: "Sequence[pa.Table]") -> "list[pa.Array]":
-    """Of each table the number of each row. Their columns are matched by position, and have the same types."""
+def row_ids(tables: "Sequence[pa.Table]", *, to_the_sign: bool = False) -> "list[pa.Array]":
+    """Of each table the number of each row. Their columns are matched by position, and have the same types. `to_the_sign`:
+    zeros with other signs are two values."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -25,7 +26,7 @@ def row_ids(tables: "Sequence[pa.Table]") -> "list[pa.Array]":
     rows = pa.concat_tables([table.rename_columns(names) for table in tables])
     ids = pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows)
     for column in rows.columns:
-        codes = _codes(column.combine_chunks() if column.num_chunks != 1 else column.chunk(0))
+        codes = _codes(column.combine_chunks() if column.num_chunks != 1 else column.chunk(0), to_the_sign)
         several = compute.add(compute.multiply(ids, rows.num_rows), codes)
         ids = compute.dictionary_encode(several).indices.cast(pa.int64())
     found, start = [], 0
@@ -55,7 +56,7 @@ def as_grouped(values: Any) -> Any:
     return values
 
 
-def _codes(values: Any) -> Any:
+def _codes(values: Any, to_the_sign: bool) -> Any:
     """Numbers below the count of values, equal for equal ones."""
     import pyarrow as pa
     from pyarrow import compute, types
@@ -63,11 +64,12 @@ def _codes(values: Any) -> Any:
     kind = values.type
     if types.is_nested(kind):
         known: dict[Hashable, int] = {}
-        told = _teller(kind)
+        told = _teller(kind, to_the_sign)
         plain = values.cast(plain_type(kind))
         return pa.array([known.setdefault(told(one), len(known)) for one in plain.to_pylist()], pa.int64())
     if types.is_floating(kind):
-        same = compute.if_else(compute.is_nan(values), pa.scalar(float("nan"), kind), as_grouped(values))
+        zeros = values if to_the_sign else as_grouped(values)
+        same = compute.if_else(compute.is_nan(values), pa.scalar(float("nan"), kind), zeros)
         values = same.view(pa.int32() if kind.bit_width == 32 else pa.int64())
     return compute.dictionary_encode(values, null_encoding="encode").indices.cast(pa.int64())
 
@@ -92,17 +94,17 @@ def plain_type(kind: "pa.DataType", with_texts: bool = False) -> "pa.DataType":
     return kind
 
 
-def _teller(kind: "pa.DataType") -> Callable[[Any], Hashable]:
+def _teller(kind: "pa.DataType", to_the_sign: bool) -> Callable[[Any], Hashable]:
     """What makes of a value of a nested type something that is equal for equal ones."""
     from pyarrow import types
 
     if types.is_floating(kind):
-        return lambda value: _NOT_A_NUMBER if value is not None and value != value else value
+        return _number_to_the_sign if to_the_sign else _number
     if types.is_list(kind):
-        of_part = _teller(kind.value_type)
+        of_part = _teller(kind.value_type, to_the_sign)
         return lambda value: None if value is None else tuple(of_part(one) for one in value)
     if types.is_map(kind):
-        of_key, of_item = _teller(kind.key_type), _teller(kind.item_type)
+        of_key, of_item = _teller(kind.key_type, to_the_sign), _teller(kind.item_type, to_the_sign)
 
         def of_map(value: Any) -> Hashable:
             if value is None:
@@ -111,9 +113,17 @@ def _teller(kind: "pa.DataType") -> Callable[[Any], Hashable]:
 
         return of_map
     if types.is_struct(kind):
-        parts = [(field.name, _teller(field.type)) for field in kind]
+        parts = [(field.name, _teller(field.type, to_the_sign)) for field in kind]
         return lambda value: None if value is None else tuple(told(value[name]) for name, told in parts)
     return _as_it_is
+
+
+def _number(value: Any) -> Hashable:
+    return _NOT_A_NUMBER if value is not None and value != value else _as_it_is(value)
+
+
+def _number_to_the_sign(value: Any) -> Hashable:
+    return repr(value) if value == 0 else _number(value)
 
 
 def _as_it_is(value: Any) -> Hashable:

@@ -4,8 +4,8 @@ Delta's log tells which files may hold a row that goes: it has the least and the
 files are read, one at a time. Those that hold such rows are written anew without them, in the commit that adds what comes.
 
 Nothing is done (None) where that is not sure or not cheap: the table is one that is not surely read and written right
-(`delta.arrow_rows`, `arrow_writes`), a column has values of which equal ones may differ, or that are not compared (floating
-numbers, maps), the files are large, much changed, or a row that goes is not there, which must not be.
+(`delta.arrow_rows`, `arrow_writes`), a column has values that are not compared (maps), the files are large, much changed, or
+a row that goes is not there, which must not be. Zeros with other signs are two values.
 
 What was done already (a process died behind the commit) is found by its transaction.
 """
@@ -76,9 +76,9 @@ def _is_fit(table: OpenedTable) -> bool:
 
 
 def _is_exact(kind: Any) -> bool:
-    """Whether equal values of a type of Delta's schema are the same in every way, and are compared."""
+    """Whether values of a type of Delta's schema are compared, and equal ones are the same in every way."""
     if isinstance(kind, str):
-        return kind not in ("float", "double")
+        return True
     if kind["type"] == "struct":
         return all(_is_exact(part["type"]) for part in kind["fields"])
     return kind["type"] == "array" and _is_exact(kind["elementType"])
@@ -128,7 +128,7 @@ def _places(
         if rows is None:
             return
         there = compute.indices_nonzero(_may_be_one(rows, going))
-        ids = row_ids([going, rows.take(there)])
+        ids = row_ids([going, rows.take(there)], to_the_sign=True)
         numbers = {one: number for number, one in enumerate(ids[0].to_pylist())}
         at = zip(there.to_pylist(), ids[1].to_pylist(), strict=True)
         yield file, rows, [(place, numbers[one]) for place, one in at if one in numbers]
@@ -141,7 +141,7 @@ def _may_be_one(rows: "pa.Table", wanted: "pa.Table") -> Any:
 
     found: Any = pa.repeat(pa.scalar(True), rows.num_rows)
     for column, values in zip(rows.columns, wanted.columns, strict=True):
-        if not types.is_nested(column.type):
+        if not types.is_nested(column.type) and not types.is_floating(column.type):
             found = compute.and_(found, compute.is_in(column, value_set=values.combine_chunks()))
     return found
 

@@ -3,15 +3,21 @@ with what became of it (`CHANGE_COLUMN`). Rows that are written again as they we
 
 Only the files are read that differ between the versions (`delta.added_files`). Where these are not surely told, or Spark
 takes their paths for patterns, both versions are compared as a whole.
+
+Two zeros with other signs are two values here: a query may tell them apart, though Spark groups them, and so does EXCEPT.
 """
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, StructType
 
 from reconciler.delta.added_files import changed_files
 from reconciler.engine.protocol import CHANGE_COLUMN, StoredSource
 from reconciler.engine.spark.added_rows import frame_at, frame_of_files
-from reconciler.engine.spark.locations import is_plain_file, is_plain_place
+from reconciler.engine.spark.copies import COPIES, counted, repeated
+from reconciler.engine.spark.locations import is_plain_file, is_plain_place, quoted
+
+_SAME, _TEXT = "reconcile same", "reconcile text"
 
 
 def changed_frame(session: SparkSession, source: StoredSource, ranges: tuple[tuple[int, int], ...]) -> DataFrame:
@@ -20,8 +26,37 @@ def changed_frame(session: SparkSession, source: StoredSource, ranges: tuple[tup
         none = frame_at(session, source, source.version).limit(0)
         return none.withColumn(CHANGE_COLUMN, f.lit("insert"))
     before, after = _both(session, source, ranges[0][0], ranges[-1][1])
+    floating = [part.name for part in after.schema.fields if _has_floating(part.dataType)]
+    if floating:
+        return _to_the_sign(before, after, floating)
     came = after.exceptAll(before).withColumn(CHANGE_COLUMN, f.lit("insert"))
     return came.unionByName(before.exceptAll(after).withColumn(CHANGE_COLUMN, f.lit("delete")))
+
+
+def _to_the_sign(before: DataFrame, after: DataFrame, floating: list[str]) -> DataFrame:
+    """The difference where columns hold floating numbers. Their texts have the signs of zeros. Grouping loses these, and MAX
+    does not."""
+    both = counted(after, 1).unionByName(counted(before, -1))
+    keys = [f.col(quoted(name)) for name in after.columns if name not in floating]
+    for at, name in enumerate(floating):
+        keys += [f.col(quoted(name)).alias(f"{_SAME} {at}"), f.col(quoted(name)).cast("string").alias(f"{_TEXT} {at}")]
+    numbers = [f.max(quoted(name)).alias(name) for name in floating]
+    netted = both.groupBy(*keys).agg(*numbers, f.sum(quoted(COPIES)).alias(COPIES))
+    changed = repeated(netted.select(*map(quoted, after.columns), quoted(COPIES)).where(f"{quoted(COPIES)} <> 0"))
+    which = f.when(f.col(quoted(COPIES)) > 0, f.lit("insert")).otherwise(f.lit("delete"))
+    return changed.withColumn(CHANGE_COLUMN, which).drop(COPIES)
+
+
+def _has_floating(kind: DataType) -> bool:
+    match kind:
+        case FloatType() | DoubleType():
+            return True
+        case ArrayType():
+            return _has_floating(kind.elementType)
+        case StructType():
+            return any(_has_floating(part.dataType) for part in kind.fields)
+        case _:
+            return False
 
 
 def _both(session: SparkSession, source: StoredSource, before: int, after: int) -> tuple[DataFrame, DataFrame]:

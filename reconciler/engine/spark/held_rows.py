@@ -162,10 +162,10 @@ class HeldRows:
 
 def changed_rows(earlier: "pa.Table", later: "pa.Table") -> "pa.Table":
     """The rows of the later table beyond those of the earlier one, and those of the earlier one beyond the later, each with
-    what became of it."""
+    what became of it. Zeros with other signs are two values, as in `changed_rows`."""
     import pyarrow as pa
 
-    had, has = (ids.to_pylist() for ids in row_ids([earlier, later]))
+    had, has = (ids.to_pylist() for ids in row_ids([earlier, later], to_the_sign=True))
     parts = []
     for rows, own, others, change in ((later, has, had, "insert"), (earlier, had, has, "delete")):
         more = Counter(own) - Counter(others)
