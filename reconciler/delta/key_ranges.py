@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reconciler.base.names import fold
 from reconciler.delta.added_files import AddedFiles
-from reconciler.delta.arrow_rows import OpenedTable, StoredFile, rows_of
+from reconciler.delta.arrow_rows import OpenedTable, StoredFile, plain_table, rows_of
 from reconciler.engine.stored import Between
 
 if TYPE_CHECKING:
@@ -43,6 +43,19 @@ def least_and_greatest(files: Iterable[AddedFiles], column: str) -> tuple[Any, A
         except (ValueError, OverflowError):
             return None
     return (min(found), max(found)) if found else None
+
+
+def range_of(location: str, column: str) -> tuple[Any, Any] | None:
+    """The least and the greatest value of a column of a small table, in its first version. None where it has a NULL there or
+    no rows, or as of `least_and_greatest`."""
+    table = plain_table(location, 0)
+    field = _field(table.schema, column) if table is not None else None
+    if table is None or field is None or table.bytes > _MOST_BYTES:
+        return None
+    rows = rows_of(replace(table, schema={**table.schema, "fields": [field]}), table.files)
+    if rows is None or rows.column(0).null_count:
+        return None
+    return least_and_greatest([AddedFiles(table.closed, table.files)], column)
 
 
 def files_between(table: OpenedTable, needed: Sequence[Between]) -> tuple[StoredFile, ...]:

@@ -44,8 +44,13 @@ def changed_rows_query(method: LinearRows, changed: Collection[str], columns: Se
         for key in sorted(read)
         for prefix, what in ((_CAME, "insert"), (_WENT, "delete"))
     ]
+    return f"WITH {', '.join([*names, netted(parts, columns)])}"
+
+
+def netted(parts: Sequence[str], columns: Sequence[tuple[str, str]]) -> str:
+    """The end of a query, from its last name of WITH on: rows in the columns of a view (with their types), each once, with
+    `COPIES`. `parts` are queries that give them, and last the sign of each."""
     places = ", ".join(f"`{at}`" for at in range(len(columns)))
-    names.append(f"__rows({places}, `{_SIGN}`) AS ({' UNION ALL '.join(parts)})")
     # A branch of UNION ALL alone may have narrower types than all of them have together.
     given = ", ".join(f"CAST(`{at}` AS {kind}) AS {quoted(name)}" for at, (name, kind) in enumerate(columns))
     keys, told = list[str](), list[str]()
@@ -54,7 +59,8 @@ def changed_rows_query(method: LinearRows, changed: Collection[str], columns: Se
         keys += [quoted(name), f"CAST({quoted(name)} AS STRING)"] if floats else [quoted(name)]
         told.append(f"max({quoted(name)}) AS {quoted(name)}" if floats else quoted(name))
     return (
-        f"WITH {', '.join(names)} SELECT {', '.join(told)}, CAST(sum(`{_SIGN}`) AS BIGINT) AS `{COPIES}`"
+        f"__rows({places}, `{_SIGN}`) AS ({' UNION ALL '.join(parts)})"
+        f" SELECT {', '.join(told)}, CAST(sum(`{_SIGN}`) AS BIGINT) AS `{COPIES}`"
         f" FROM (SELECT {given}, `{_SIGN}` FROM __rows) GROUP BY {', '.join(keys)} HAVING sum(`{_SIGN}`) <> 0"
     )
 

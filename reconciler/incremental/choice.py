@@ -5,6 +5,8 @@
   files that may have rows with equal keys), and what is kept, which it writes anew. The query reads every relation once.
   Where the first is not clearly less, the view is computed from its query; so it is where a relation changed for whose
   changes there is no rule.
+- Where groups are computed anew one by one, the query is asked of the rows that have their keys: all that it reads is read,
+  less what lies outside of their range. That pays where the view has many groups, and few of them changed.
 - Where rows of a view without groups go, the files of its table are read and written anew that hold them.
 - Where following pays and what is kept is not that of the step before, it is computed anew with the view, so that the next
   step finds it.
@@ -14,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from reconciler.base.dataclass import dataclass
-from reconciler.incremental.model import KeptAggregate, LinearRows, Way, froms_of
+from reconciler.incremental.model import ChangedGroups, KeptAggregate, LinearRows, Method, Way, froms_of
 from reconciler.incremental.needed_rows import ChangedKeys, Within, needed_by_term
 from reconciler.sql.block_model import RelationUse
 
@@ -26,6 +28,9 @@ _KEPT_TWICE: Final = 2
 
 _LITTLE: Final = 0.1
 """Of what the query reads: so much may be for nothing."""
+
+_MANY_GROUPS: Final = 1_000
+"""Of fewer, a change mostly reaches all."""
 
 _WORTH_IT: Final = 0.75
 """Of what the query reads. To read a relation for a join with few rows costs about what it costs in the query
@@ -42,12 +47,15 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What is known before a step, by key: of all relations that the view reads, and which of them changed. `changed_bytes`
-    looks how much of one did; None: that can't be told.
-    `kept`: the bytes that are kept by the same definition. `is_current`: what has to be kept is that of the step before.
-    `own`: those of the view itself (None: not known). `rows_only_came`: to all that changed, and so they do to the view.
+    """What is known before a step, by key: of all relations that the view reads, and which of them changed.
+
+    `changed_bytes` looks how much of one did; None: that can't be told. `kept`: the bytes that are kept by the same
+    definition. `is_current`: what has to be kept is that of the step before. `own`: the bytes of the view itself, `own_rows`
+    its rows (None: not known). `rows_only_came`: to all that changed, and so they do to the view.
+
     `changed_keys` says between what a column of changed rows lies, `needed_bytes` how much of a relation has rows within
-    such ranges (None: not known)."""
+    such ranges (None: not known).
+    """
 
     relations: Mapping[str, Size]
     changed: frozenset[str]
@@ -55,31 +63,32 @@ class Sizes:
     kept: int | None
     is_current: bool
     own: int | None = None
+    own_rows: int | None = None
     rows_only_came: bool = False
     changed_keys: ChangedKeys = lambda key, column: None
     needed_bytes: Callable[[str, Within], int | None] = lambda key, within: None
 
 
-Choose: TypeAlias = Callable[[KeptAggregate | LinearRows, Sizes], Way]
+Choose: TypeAlias = Callable[[Method, Sizes], Way]
 """Says which way to take. What `can_follow` does not allow is none."""
 
 
-def can_follow(method: KeptAggregate | LinearRows, sizes: Sizes) -> bool:
+def can_follow(method: Method, sizes: Sizes) -> bool:
     """Whether a view can follow what changed, from what there is."""
     if not sizes.is_current or not method.fixed.isdisjoint(sizes.changed):
         return False
-    if isinstance(method, KeptAggregate):
+    if isinstance(method, KeptAggregate | ChangedGroups):
         return True
     is_told = all(sizes.changed_bytes(key) is not None for key in sizes.changed)
     return is_told and (sizes.rows_only_came or method.only_added is None)
 
 
-def following(method: KeptAggregate | LinearRows, sizes: Sizes) -> Way:
+def following(method: Method, sizes: Sizes) -> Way:
     """The way of a view that can follow."""
     return Way.ADDED if isinstance(method, LinearRows) and sizes.rows_only_came else Way.CHANGES
 
 
-def cheapest(method: KeptAggregate | LinearRows, sizes: Sizes) -> Way:
+def cheapest(method: Method, sizes: Sizes) -> Way:
     """The way that costs least."""
     if not _pays(method, sizes):
         return Way.RECOMPUTED
@@ -91,10 +100,11 @@ def cheapest(method: KeptAggregate | LinearRows, sizes: Sizes) -> Way:
 @dataclass(frozen=True, slots=True)
 class Choice:
     """Views over relations of at most `few_rows` rows are computed from their queries, without a look at these. Of the
-    others `way` says which way to take."""
+    others `way` says which way to take. Groups are computed anew one by one up to a share of those that a view has."""
 
     few_rows: int = FEW_ROWS
     way: Choose = cheapest
+    share_of_groups: float = 0.1
 
     def are_small(self, relations: Iterable[Size]) -> bool:
         """Whether all of these are."""
@@ -105,7 +115,7 @@ CHEAPEST: Final = Choice()
 """What is chosen where nobody says otherwise."""
 
 
-def _pays(method: KeptAggregate | LinearRows, sizes: Sizes) -> bool:
+def _pays(method: Method, sizes: Sizes) -> bool:
     """Whether to follow such a change as that of this step costs less than the query."""
     if not method.fixed.isdisjoint(sizes.changed):
         return False
@@ -116,6 +126,8 @@ def _pays(method: KeptAggregate | LinearRows, sizes: Sizes) -> bool:
     whole = _bytes(sizes, [*(use.relation for uses in froms for use in uses), *method.fixed])
     if len(known) < len(by_changes) or whole is None:
         return False
+    if isinstance(method, ChangedGroups):
+        return sum(known) <= _LITTLE * whole and (sizes.own_rows or 0) >= _MANY_GROUPS
     if takes_rows_out:
         return _taking_rows_out_pays(sum(known), whole, sizes.own)
     return sum(known) + _KEPT_TWICE * (sizes.kept or 0) < _WORTH_IT * whole

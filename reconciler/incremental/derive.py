@@ -18,10 +18,10 @@ from typing import Final, TypeAlias
 
 from reconciler.base.names import fold, is_foreign
 from reconciler.incremental.in_place import views_in_place, written_query
-from reconciler.incremental.model import KeptAggregate, LinearRows, Maintenance, Recompute
+from reconciler.incremental.model import ChangedGroups, KeptAggregate, LinearRows, Maintenance, Method, Recompute
 from reconciler.project.program.model import Program, Read, Table, View
 from reconciler.project.program.settings import SPARK, are_read_plainly, decisive_settings
-from reconciler.sql.block_model import NO_AGGREGATE, AggregateBlock, NotKept
+from reconciler.sql.block_model import NO_AGGREGATE, AggregateBlock, GroupedBlock, NotKept
 from reconciler.sql.lineage import ALL_COLUMNS
 from reconciler.sql.surroundings import USUAL
 
@@ -59,24 +59,30 @@ def maintenance(program: Program, view: View, stored: Mapping[str, Columns]) -> 
     query = written_query(program, view)
     if isinstance(query, Recompute):
         return query
-    found = derived(query, tuple((key, tuple(columns[key].items())) for key in sorted(columns)))
+    known = tuple((key, tuple(columns[key].items())) for key in sorted(columns))
+    found = derived(query, known)
+    if isinstance(found, KeptAggregate) and found.extremes:
+        why = _why_not_told_apart(reads, columns, with_signs=False)
+        # Of two zeros it is not known which one is the least.
+        found = found if why is None else derived_groups(query, known, why)
     if isinstance(found, Recompute):
         return found
-    why = _why_not_told_apart(reads, columns, with_signs=not isinstance(found, KeptAggregate) or not found.extremes)
-    if why is None:
-        return _with_rows_that_go(found, view, stored.get(fold(view.name), {}))
-    return Recompute(why) if isinstance(found, KeptAggregate) else _if_any_follows(replace(found, only_added=why))
-
-
-def _with_rows_that_go(found: KeptAggregate | LinearRows, view: View, own: Columns) -> Maintenance:
-    """The method, less what it can't do since rows of the view are not surely told apart."""
+    why = _why_not_told_apart(reads, columns, with_signs=True)
     if isinstance(found, KeptAggregate):
+        return found if why is None else Recompute(why)
+    why = why or _why_rows_stay(view, stored.get(fold(view.name), {}))
+    if why is None:
         return found
+    return Recompute(why) if isinstance(found, ChangedGroups) else _if_any_follows(replace(found, only_added=why))
+
+
+def _why_rows_stay(view: View, own: Columns) -> str | None:
+    """Why rows of a view can't be taken out of it; None: they can. `own` are its columns, where they are known."""
     unfit = _unfit(own, {ALL_COLUMNS}, with_signs=True)
-    odd = next((name for name in (*view.column_names, *own) if fold(name).startswith("__")), None)
     if unfit is not None:
-        return _if_any_follows(replace(found, only_added=f"its column {unfit[0]} {unfit[1]}"))
-    return found if odd is None else _if_any_follows(replace(found, only_added=f"its column {odd} has a name of ours"))
+        return f"its column {unfit[0]} {unfit[1]}"
+    odd = next((name for name in (*view.column_names, *own) if fold(name).startswith("__")), None)
+    return None if odd is None else f"its column {odd} has a name that begins with __"
 
 
 class Questions:
@@ -182,6 +188,24 @@ def derived(query: str, columns: tuple[tuple[str, tuple[tuple[str, str | None], 
     return found
 
 
+@lru_cache(maxsize=1024)
+def derived_groups(
+    query: str, columns: tuple[tuple[str, tuple[tuple[str, str | None], ...]], ...], why: str
+) -> ChangedGroups | Recompute:
+    """How its groups are computed anew one by one, where it is not said by `derived`; `why` not as that says."""
+    found = _changed_groups(query, {key: dict(of) for key, of in columns})
+    return found if isinstance(found, ChangedGroups) else Recompute(why)
+
+
+def _changed_groups(query: str, known: Mapping[str, Columns]) -> Maintenance:
+    from reconciler.sql.grouped_blocks import grouped_block
+
+    block = grouped_block(query, known, USUAL)
+    if isinstance(block, GroupedBlock):
+        return _if_any_follows(ChangedGroups(query, block))
+    return Recompute(block.reason, block.hint)
+
+
 def _derived(query: str, known: Mapping[str, Columns]) -> Maintenance:
     from reconciler.incremental.kept_aggregate import kept_aggregate
     from reconciler.sql.aggregate_blocks import aggregate_block
@@ -193,11 +217,14 @@ def _derived(query: str, known: Mapping[str, Columns]) -> Maintenance:
     block = aggregate_block(query, known, USUAL)
     if isinstance(block, AggregateBlock):
         return _if_any_follows(kept_aggregate(query, block))
+    groups = _changed_groups(query, known)
+    if not isinstance(groups, Recompute):
+        return groups
     # What has an aggregate is not linear: why that has no rule says more.
     return Recompute(block.reason, block.hint) if block is not NO_AGGREGATE else Recompute(blocks.reason, blocks.hint)
 
 
-def _if_any_follows(found: KeptAggregate | LinearRows) -> Maintenance:
+def _if_any_follows(found: Method) -> Maintenance:
     if not found.fixed.issuperset(found.relations):
         return found
     return Recompute("all that it reads stands in subqueries, or behind outer joins, where changes have no rule")

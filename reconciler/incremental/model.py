@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from reconciler.base.dataclass import dataclass
 from reconciler.incremental.terms import key_of
-from reconciler.sql.block_model import AggregateBlock, LinearBlock, RelationUse
+from reconciler.sql.block_model import AggregateBlock, GroupedBlock, LinearBlock, RelationUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,21 +107,45 @@ class LinearRows:
         return frozenset().union(*(block.fixed for block in self.blocks), uses)
 
 
-def froms_of(method: KeptAggregate | LinearRows) -> tuple[tuple[RelationUse, ...], ...]:
+@dataclass(frozen=True, slots=True)
+class ChangedGroups:
+    """The groups of which rows came or went are computed anew, and take the place of those that the view had
+    (`changed_groups`). `query` is that of the view."""
+
+    query: str
+    block: GroupedBlock
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The keys of the relations that it reads, sorted."""
+        return tuple(sorted({use.relation for use in self.block.relations} | self.block.fixed))
+
+    @property
+    def fixed(self) -> frozenset[str]:
+        """The keys of those in which it has no rule for changes."""
+        uses = self.block.relations
+        return self.block.fixed | {use.relation for at, use in enumerate(uses) if not use.is_linear and not key_of(uses, at)}
+
+
+Method: TypeAlias = KeptAggregate | LinearRows | ChangedGroups
+"""A way to follow."""
+
+
+def froms_of(method: Method) -> tuple[tuple[RelationUse, ...], ...]:
     """The relations of each FROM by whose changes the method follows."""
     return tuple(block.relations for block in _blocks_of(method))
 
 
-def read_whole(method: KeptAggregate | LinearRows) -> frozenset[str]:
+def read_whole(method: Method) -> frozenset[str]:
     """The relations (keys) that subqueries read without a key: of these any row may matter."""
     return frozenset().union(*(block.fixed for block in _blocks_of(method)))
 
 
-def _blocks_of(method: KeptAggregate | LinearRows) -> Sequence[AggregateBlock | LinearBlock]:
+def _blocks_of(method: Method) -> Sequence[AggregateBlock | LinearBlock | GroupedBlock]:
     return method.blocks if isinstance(method, LinearRows) else (method.block,)
 
 
-Maintenance: TypeAlias = KeptAggregate | LinearRows | Recompute
+Maintenance: TypeAlias = Method | Recompute
 
 
 class Way(StrEnum):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from reconciler.base.names import first_of
-from reconciler.incremental.model import KeptAggregate, LinearRows, Maintenance, Recompute, Way
+from reconciler.incremental.model import ChangedGroups, KeptAggregate, LinearRows, Maintenance, Recompute, Way
 
 _MOST_KEYS = 5
 
@@ -26,6 +26,8 @@ def method_name(one: Maintenance) -> str:
             return "kept_aggregate"
         case LinearRows():
             return "linear_rows"
+        case ChangedGroups():
+            return "changed_groups"
         case _:
             assert_never(one)
 
@@ -48,6 +50,13 @@ def describe_maintenance(one: Maintenance) -> tuple[str, ...]:
             if one.block.elsewhere:
                 told.append(f"{', '.join(sorted(one.block.elsewhere))} is read whole, to finish the query")
             return (*told, "small relations are computed from the query at once")
+        case ChangedGroups():
+            followed = ", ".join(sorted({*one.relations} - one.fixed))
+            keys = first_of([" ".join(key.split()) for key in one.block.keys], _MOST_KEYS)
+            told = [f"by what changes in {followed}: the groups by {keys} of which rows change are computed anew"]
+            if one.fixed:
+                told.append(f"where {', '.join(sorted(one.fixed))} changes, by its query")
+            return (*told, "small relations, and many groups at once, are computed from the query")
         case LinearRows():
             followed = ", ".join(sorted({*one.relations} - one.fixed))
             if one.only_added is None:

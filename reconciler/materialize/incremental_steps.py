@@ -9,14 +9,14 @@ ones before the step (the view was bootstrapped or changed, an apply or a restor
 it is computed anew from the relations as they are.
 
 Rows that are only added are staged apart, and added to those that the view had as of the step before. So is what changed in
-a view without groups: which rows come, and which go.
+a view without groups, or of the groups that changed: which rows come, and which go.
 
 Whatever fails on the way is done again from the view's query, and what fails then is told: nobody sees another message
 because of a method, and where it is not certain that a method gives the same, its queries fail. So a view is never
 wrong by this, at worst computed twice.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Final, assert_never
@@ -25,16 +25,27 @@ from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import digest_json
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
+from reconciler.delta.key_ranges import range_of
 from reconciler.delta.opening import join_location
 from reconciler.delta.short_logs import open_log
 from reconciler.delta.tables import table_version, typed_columns
 from reconciler.delta.transactions import has_commit_after, has_transaction
 from reconciler.engine.protocol import CHANGE_COLUMN, Built, Engine, Source, StoredSource, ViewBuild
-from reconciler.incremental import added_rows, changed_rows, kept_aggregate
+from reconciler.incremental import added_rows, changed_groups, changed_rows, kept_aggregate
 from reconciler.incremental.choice import Choice, Size, Sizes
 from reconciler.incremental.derive import maintenance, stored_reads
-from reconciler.incremental.model import KeptAggregate, LinearRows, Maintenance, Recompute, Way, froms_of, read_whole
-from reconciler.incremental.needed_rows import Within, needed_rows
+from reconciler.incremental.model import (
+    ChangedGroups,
+    KeptAggregate,
+    LinearRows,
+    Maintenance,
+    Method,
+    Recompute,
+    Way,
+    froms_of,
+    read_whole,
+)
+from reconciler.incremental.needed_rows import KeyRange, Within, needed_rows
 from reconciler.materialize.changed_sources import StepChanges, needed_sources
 from reconciler.materialize.withdrawing import view_transaction
 from reconciler.project.program.model import Program, View
@@ -60,13 +71,15 @@ class Around:
 @dataclass(frozen=True, slots=True)
 class Brought:
     """What a step made of a view: its staged rows, what is kept of it, and which way it took. `added` is the folder of rows
-    that are to be added, `changed` that of rows that come and go (None: the staged rows are all rows)."""
+    that are to be added, `changed` that of rows that come and go (None: the staged rows are all rows). `beside` is one that
+    nobody needs any more."""
 
     built: Built
     state: StreamState | None
     way: Way
     added: str | None = None
     changed: str | None = None
+    beside: str | None = None
 
 
 def bring_up_to_date(engine: Engine, program: Program, view: View, around: Around, build: ViewBuild, step: int) -> Brought:
@@ -80,7 +93,9 @@ def bring_up_to_date(engine: Engine, program: Program, view: View, around: Aroun
         case KeptAggregate():
             return _by_what_is_kept(_Kept(engine, program, view, around, method), build, step)
         case LinearRows():
-            return _by_rows(_Rows(engine, program, view, around, method), build, step)
+            return _by_rows(_Rows(_OwnRows(engine, program, view, around), method), build, step)
+        case ChangedGroups():
+            return _by_groups(_Groups(_OwnRows(engine, program, view, around), method), build, step)
         case _:
             assert_never(method)
 
@@ -109,19 +124,38 @@ def _by_what_is_kept(work: "_Kept", build: ViewBuild, step: int) -> Brought:
 
 
 def _by_rows(work: "_Rows", build: ViewBuild, step: int) -> Brought:
-    way = work.way() if work.stands(step) else Way.RECOMPUTED
+    own = work.own
+    way = own.way(work.method) if own.stands(step) else Way.RECOMPUTED
     if way is not Way.RECOMPUTED:
-        folder = staging_folder(work.program.name, way.value, str(step), work.view.name)
+        folder = staging_folder(own.program.name, way.value, str(step), own.view.name)
         try:
             if way is Way.ADDED:
-                return Brought(work.engine.build_view(work.added(build, folder)), None, way, added=folder)
-            return Brought(work.engine.build_view(work.changed(build, folder)), None, way, changed=folder)
+                return Brought(work.added(build, folder), None, way, added=folder)
+            return Brought(work.changed(build, folder), None, way, changed=folder)
         except EngineError as error:
             if error.code in _ENDED:
                 raise
-        work.around.check()
+        own.around.check()
         way = Way.GIVEN_UP
-    return Brought(work.engine.build_view(build), None, way)
+    return Brought(own.engine.build_view(build), None, way)
+
+
+def _by_groups(work: "_Groups", build: ViewBuild, step: int) -> Brought:
+    own = work.own
+    way = own.way(work.method) if own.stands(step) else Way.RECOMPUTED
+    if way is Way.RECOMPUTED:
+        return Brought(own.engine.build_view(build), None, way)
+    keys, folder = (staging_folder(own.program.name, part, str(step), own.view.name) for part in ("keys", way.value))
+    try:
+        if not work.are_many(work.keys(build, keys)):
+            return Brought(work.changed(build, folder, keys), None, way, changed=folder, beside=keys)
+        way = Way.RECOMPUTED
+    except EngineError as error:
+        if error.code in _ENDED:
+            raise
+        way = Way.GIVEN_UP
+    own.around.check()
+    return Brought(own.engine.build_view(build), None, way, beside=keys)
 
 
 def _sizes(program: Program, view: View, changes: StepChanges) -> dict[str, Size]:
@@ -130,7 +164,7 @@ def _sizes(program: Program, view: View, changes: StepChanges) -> dict[str, Size
     return {key: Size(place.rows, place.bytes) if place else Size(None, None) for key, place in placements.items()}
 
 
-def _needed(method: KeptAggregate | LinearRows, changes: StepChanges, changed: Collection[str]) -> dict[str, Within]:
+def _needed(method: Method, changes: StepChanges, changed: Collection[str]) -> dict[str, Within]:
     """What the terms of what changed need of what they read, by the names of sources. Subqueries may need all."""
     needed = needed_rows(froms_of(method), changed, changes.changed_keys)
     return {name: within for name, within in needed.items() if name not in read_whole(method)}
@@ -236,67 +270,132 @@ class _Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
-    """A view to which rows come as they come to what it reads, and from which they go as they go there."""
+class _OwnRows:
+    """A view whose own rows follow: what is asked of its table."""
 
     engine: Engine
     program: Program
     view: View
     around: Around
-    method: LinearRows
+
+    @property
+    def placement(self) -> Placement:
+        return self.around.changes.before[fold(self.view.name)]
+
+    @property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        return tuple((one.name, one.type) for one in self.placement.columns)
 
     def stands(self, step: int) -> bool:
         """Whether the table of the view holds the rows of the step before, or has those of this one already: nobody else
         wrote it."""
-        placement = self.around.changes.before[fold(self.view.name)]
-        if not has_commit_after(self.around.location, placement.version):
+        if not has_commit_after(self.around.location, self.placement.version):
             return True
         table = open_log(self.around.location)
         return table is not None and has_transaction(table, view_transaction(step), self.around.location)
 
-    def way(self) -> Way:
-        changes, placement = self.around.changes, self.around.changes.before[fold(self.view.name)]
-        changed = frozenset(changes.of(self.method.relations))
-        only_came = self.method.beside.isdisjoint(changed) and all(changes.added_bytes(key) is not None for key in changed)
+    def way(self, method: LinearRows | ChangedGroups) -> Way:
+        changes = self.around.changes
+        changed = frozenset(changes.of(method.relations))
+        only_came = isinstance(method, LinearRows) and method.beside.isdisjoint(changed)
+        only_came = only_came and all(changes.added_bytes(key) is not None for key in changed)
         sizes = Sizes(
             _sizes(self.program, self.view, changes),
             changed,
             cache(changes.added_bytes if only_came else changes.changed_bytes),
             None,
             # Heads of early versions had no columns.
-            bool(self._columns()) and (only_came or self.engine.may_change_rows(self.around.location)),
-            placement.bytes,
+            bool(self.columns) and (only_came or self.engine.may_change_rows(self.around.location)),
+            self.placement.bytes,
+            self.placement.rows,
             only_came,
             changes.changed_keys,
             changes.needed_bytes,
         )
-        return self.around.choice.way(self.method, sizes)
+        return self.around.choice.way(method, sizes)
 
-    def added(self, build: ViewBuild, folder: str) -> ViewBuild:
-        """The rows that come to the view."""
-        changed = self.around.changes.of(self.method.relations)
-        query = added_rows.added_query(self.method, changed, self._columns())
-        return self._staged(build, query, folder, only_added=True)
+    def staged(self, build: ViewBuild, query: str, folder: str, sources: Sequence[Source]) -> Built:
+        """Compute a query into a folder of the view."""
+        staging = join_location(self.around.location, folder)
+        return self.engine.build_view(replace(build, query=query, column_names=(), sources=tuple(sources), staging=staging))
 
-    def changed(self, build: ViewBuild, folder: str) -> ViewBuild:
-        """The rows that come to it and go from it, each once with how many copies of it."""
-        changed = self.around.changes.of(self.method.relations)
-        query = changed_rows.changed_rows_query(self.method, changed, self._columns(), CHANGE_COLUMN)
-        return self._staged(build, query, folder, only_added=False)
 
-    def _staged(self, build: ViewBuild, query: str, folder: str, *, only_added: bool) -> ViewBuild:
-        changes = self.around.changes
-        changed = changes.of(self.method.relations)
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """A view to which rows come as they come to what it reads, and from which they go as they go there."""
+
+    own: _OwnRows
+    method: LinearRows
+
+    def added(self, build: ViewBuild, folder: str) -> Built:
+        """Stage the rows that come to the view."""
+        changed = self.own.around.changes.of(self.method.relations)
+        query = added_rows.added_query(self.method, changed, self.own.columns)
+        return self.own.staged(build, query, folder, self._sources(changed, only_added=True))
+
+    def changed(self, build: ViewBuild, folder: str) -> Built:
+        """Stage the rows that come to it and go from it, each once with how many copies of it."""
+        changed = self.own.around.changes.of(self.method.relations)
+        query = changed_rows.changed_rows_query(self.method, changed, self.own.columns, CHANGE_COLUMN)
+        return self.own.staged(build, query, folder, self._sources(changed, only_added=False))
+
+    def _sources(self, changed: Sequence[str], *, only_added: bool) -> tuple[Source, ...]:
+        changes = self.own.around.changes
         former, current = added_rows.reads_of_terms(self.method, changed)
         sources = (
             *changes.changed_sources(changed, only_added=only_added),
             *changes.former_sources(former),
-            *changes.current_sources(self.program, current),
+            *changes.current_sources(self.own.program, current),
         )
-        sources = needed_sources(sources, _needed(self.method, changes, changed))
-        staging = join_location(self.around.location, folder)
-        return replace(build, query=query, column_names=(), sources=sources, staging=staging)
+        return needed_sources(sources, _needed(self.method, changes, changed))
 
-    def _columns(self) -> tuple[tuple[str, str], ...]:
-        columns = self.around.changes.before[fold(self.view.name)].columns
-        return tuple((one.name, one.type) for one in columns)
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """A view of which the groups that changed are computed anew."""
+
+    own: _OwnRows
+    method: ChangedGroups
+
+    def keys(self, build: ViewBuild, folder: str) -> Built:
+        """Stage the keys of the groups that changed."""
+        changes = self.own.around.changes
+        changed = changes.of(self.method.relations)
+        former, current = changed_groups.reads_of_terms(self.method, changed)
+        sources = (
+            *changes.changed_sources(changed, only_added=False),
+            *changes.former_sources(former),
+            *changes.current_sources(self.own.program, current),
+        )
+        query = changed_groups.keys_query(self.method, changed)
+        return self.own.staged(build, query, folder, needed_sources(sources, _needed(self.method, changes, changed)))
+
+    def are_many(self, keys: Built) -> bool:
+        """Whether so many groups changed that all of them are better computed at once."""
+        return keys.rows > self.own.around.choice.share_of_groups * (self.own.placement.rows or 0)
+
+    def changed(self, build: ViewBuild, folder: str, keys: str) -> Built:
+        """Stage the rows that come to the view and go from it, once the groups with these keys are computed anew."""
+        own = self.own
+        location = join_location(own.around.location, keys)
+        sources = (
+            StoredSource(changed_groups.KEYS, location, 0),
+            StoredSource(changed_groups.OWN, own.around.location, own.placement.version),
+            *own.around.changes.current_sources(own.program, self.method.relations),
+        )
+        query = changed_groups.changed_groups_query(self.method, own.columns)
+        return own.staged(build, query, folder, needed_sources(sources, self._within(location)))
+
+    def _within(self, keys: str) -> dict[str, dict[str, KeyRange]]:
+        """Between what the keys lie that are columns, of what has these columns."""
+        block = self.method.block
+        found: dict[str, dict[str, KeyRange]] = {}
+        for at, (item, column) in enumerate(zip(block.items, block.columns, strict=True)):
+            ends = range_of(keys, changed_groups.key_column(at)) if column is not None else None
+            if column is None or ends is None:
+                continue
+            found.setdefault(changed_groups.OWN, {})[fold(self.own.columns[item][0])] = KeyRange(*ends)
+            relation = block.relations[column[0]].relation
+            if [use.relation for use in block.relations].count(relation) == 1 and relation not in block.fixed:
+                found.setdefault(relation, {})[column[1]] = KeyRange(*ends)
+        return found

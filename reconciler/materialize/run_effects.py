@@ -305,6 +305,8 @@ class StepEffects:
         self.ways[view.name] = brought.way.value
         before, built = self.placements[key], brought.built
         self.placements[key] = placement = replace(before, state=brought.state)
+        if brought.beside is not None:
+            self._let_go(join_location(location, brought.beside))
         if brought.added is not None:
             self._add_rows(key, brought.added, built, build.sources)
             return

@@ -71,7 +71,7 @@ def aggregate_block(
 def _only_block(walk: AggregateWalk, parsed: Parsed) -> AggregateBlock | NotKept:
     good = [(node, groups) for node, groups in walk.found if isinstance(groups, Groups)]
     if len(good) == 1:
-        return _Reading(walk, parsed, *good[0]).block()
+        return Reading(walk, parsed, *good[0]).block()
     if good:
         return NotKept("it has several aggregates, and one is kept", "put each into a MATERIALIZED view of its own")
     refused = [groups for _, groups in walk.found if isinstance(groups, NotKept)]
@@ -84,14 +84,14 @@ class _Clause(Enum):
     ORDER = auto()
 
 
-class _Refused(Exception):
+class Refused(Exception):
     """A block can't be kept. Never leaves this module."""
 
     def __init__(self, why: NotKept) -> None:
         self.why = why
 
 
-class _Reading:
+class Reading:
     """One good block, read out of the text."""
 
     def __init__(self, walk: AggregateWalk, parsed: Parsed, node: exp.Select, groups: Groups) -> None:
@@ -102,7 +102,7 @@ class _Reading:
         self.tree = parsed.tree
         self.node = node
         self.groups = groups
-        self.keys = [_meaning(key, groups.scope) for key in groups.keys]
+        self.keys = [meaning_of(key, groups.scope) for key in groups.keys]
         self.plain = {fold(item.name) for item in node.expressions if isinstance(item, exp.Column)}
         self.aliases: dict[str, int] = {}
         for at, item in enumerate(node.expressions):
@@ -116,7 +116,7 @@ class _Reading:
         if may_take_today(self.tokens, text.whole):
             return TAKES_TODAY
         try:
-            items = tuple(self._expression(span, item) for span, item in zip(text.items, self.node.expressions, strict=True))
+            items = tuple(self.expression(span, item) for span, item in zip(text.items, self.node.expressions, strict=True))
             uses = self._all_uses(items)
             calls = [use for use in uses if isinstance(use, AggregateCall) and use.kind == "distinct"]
             if len({" ".join(call.argument.split()) for call in calls}) > 1:
@@ -124,15 +124,15 @@ class _Reading:
                 return NotKept("COUNT(DISTINCT …) of several expressions has no rule", hint)
             return AggregateBlock(
                 text,
-                self._relations(text),
-                self._key_texts(text, items),
+                self.uses_of(text),
+                self.key_texts(text, items),
                 uses,
                 items,
                 self.groups.fixed,
                 self._elsewhere(),
                 not self.groups.keys and self.node.args.get("group") is None,
             )
-        except _Refused as refused:
+        except Refused as refused:
             return refused.why
 
     def _elsewhere(self) -> frozenset[str]:
@@ -140,13 +140,21 @@ class _Reading:
         others = (table for table in self.tree.find_all(exp.Table) if id(table) not in own)
         return frozenset(key for table in others if (key := relation_key(table)) in self.walk.relations)
 
-    def _relations(self, text: BlockText) -> tuple[RelationUse, ...]:
+    def uses_of(self, text: BlockText) -> tuple[RelationUse, ...]:
         found = relation_uses(self.walk, self.node, self.groups.uses, self.parsed, text, self.groups.keyed)
         if found is None:
-            raise _Refused(NOT_TOLD_APART)
+            raise Refused(NOT_TOLD_APART)
         return found
 
-    def _key_texts(self, text: BlockText, items: tuple[Span, ...]) -> tuple[str, ...]:
+    def item_of_key(self, at: int) -> int:
+        """The place of the item that gives a key by itself."""
+        for place, item in enumerate(self.node.expressions):
+            one = item.unalias()
+            if one is self.groups.keys[at] or meaning_of(one, self.groups.scope) == self.keys[at]:
+                return place
+        raise Refused(NotKept("a key of GROUP BY is no item of the select list", "add it there"))
+
+    def key_texts(self, text: BlockText, items: tuple[Span, ...]) -> tuple[str, ...]:
         """What each key is, be it written so in GROUP BY, or an item's number or alias; of SELECT DISTINCT the items."""
         if self.node.args.get("group") is None:
             return tuple(span.of(self.query) for span in items) if self.groups.keys else ()
@@ -156,12 +164,12 @@ class _Reading:
             if not means(written, key):
                 place = next((at for at, one in enumerate(self.node.expressions) if one.unalias() is key), None)
                 if place is None:
-                    raise _Refused(NOT_TOLD_APART)
+                    raise Refused(NOT_TOLD_APART)
                 written = items[place].of(self.query)
             found.append(written)
         return tuple(found)
 
-    def _expression(self, span: Span, item: exp.Expr) -> Span:
+    def expression(self, span: Span, item: exp.Expr) -> Span:
         """An item of the select list without its alias."""
         if not isinstance(item, exp.Alias):
             return span
@@ -171,7 +179,7 @@ class _Reading:
                 inner = Span(span.start, tokens[-count - 1].end)
                 if means(inner.of(self.query), item.this):
                     return inner
-        raise _Refused(NOT_TOLD_APART)
+        raise Refused(NOT_TOLD_APART)
 
     def _all_uses(self, items: tuple[Span, ...]) -> tuple[Use, ...]:
         found: list[Use] = []
@@ -180,7 +188,7 @@ class _Reading:
             if uses and not isinstance(item, exp.Alias):
                 if not isinstance(item, exp.Column):
                     # Spark names it after its text, which is another one over what is kept.
-                    raise _Refused(NotKept("an item of its select list has no name", "name it: … AS name"))
+                    raise Refused(NotKept("an item of its select list has no name", "name it: … AS name"))
                 uses = [KeyUse(use.span, use.key, item.name) for use in uses if isinstance(use, KeyUse)]
             found += uses
         having, order = self.node.args.get("having"), self.node.args.get("order")
@@ -199,19 +207,19 @@ class _Reading:
             and fold(node.name) in self.aliases
         ):
             return self._alias(node, clause)
-        meaning = _meaning(node, self.groups.scope)
+        meaning = meaning_of(node, self.groups.scope)
         if meaning in self.keys:
             span = whole or self._span(node)
             if span is None:
-                raise _Refused(NotKept("a key of GROUP BY is part of an expression", "name the key in a query around it"))
+                raise Refused(NotKept("a key of GROUP BY is part of an expression", "name the key in a query around it"))
             return [KeyUse(span, self.keys.index(meaning))]
         if isinstance(node, exp.Query):
-            raise _Refused(NotKept("a subquery stands beside its aggregates", "join it in a query around it"))
+            raise Refused(NotKept("a subquery stands beside its aggregates", "join it in a query around it"))
         if isinstance(node, exp.Column):
             hint = None
             if not node.table and fold(node.name) in self.aliases and not self.groups.scope.has(node.name):
                 hint = "an item can't name another one here: write it out"
-            raise _Refused(NotKept(f"{node.name} is neither a key nor in an aggregate that is kept", hint))
+            raise Refused(NotKept(f"{node.name} is neither a key nor in an aggregate that is kept", hint))
         if self.walk.is_aggregate(node):
             return [self._call(node, clause)]
         return [use for child in below(node) for use in self._uses(child, clause)]
@@ -222,9 +230,9 @@ class _Reading:
         if clause is _Clause.ORDER:
             return []
         names = [fold(item.alias) for item in self.node.expressions if isinstance(item, exp.Alias)]
-        is_same = _meaning(node, self.groups.scope) == _meaning(self.node.expressions[at].this, self.groups.scope)
+        is_same = meaning_of(node, self.groups.scope) == meaning_of(self.node.expressions[at].this, self.groups.scope)
         if span is None or names.count(fold(node.name)) > 1 or (self.groups.scope.has(node.name) and not is_same):
-            raise _Refused(NotKept(f"{node.name} in HAVING may mean a column or an item", "give the item another name"))
+            raise Refused(NotKept(f"{node.name} in HAVING may mean a column or an item", "give the item another name"))
         return [AliasUse(span, at)]
 
     def _call(self, node: exp.Expr, clause: _Clause) -> AggregateCall:
@@ -233,34 +241,32 @@ class _Reading:
         name = self.walk.name_of(call) if isinstance(call, exp.Func) else fold(type(call).__name__)
         is_distinct = isinstance(call.this, exp.Distinct)
         if is_distinct and (name != "count" or condition is not None or not _is_one_value(call.this)):
-            raise _Refused(
+            raise Refused(
                 NotKept(f"{name.upper()}(DISTINCT …) has no rule", "group a view by what it takes, and count that")
             )
         if name not in _KINDS:
-            raise _Refused(
-                NotKept(f"{name.upper()} has no rule", "an aggregate that has one may stand in a view of its own")
-            )
+            raise Refused(NotKept(f"{name.upper()} has no rule", "an aggregate that has one may stand in a view of its own"))
         if node.find(exp.Query) is not None:
-            raise _Refused(NotKept("an aggregate has a subquery in it", "join it in FROM"))
+            raise Refused(NotKept("an aggregate has a subquery in it", "join it in FROM"))
         span, argument = self._span(node), self._argument(call)
         filtered = None if condition is None or span is None else self._condition(condition, span)
         if span is None or argument is None or (condition is not None and filtered is None):
-            raise _Refused(NOT_TOLD_APART)
+            raise Refused(NOT_TOLD_APART)
         names = {fold(one.name) for one in node.find_all(exp.Column) if not one.table}
         if clause is not _Clause.ITEM and not names.isdisjoint(self.aliases):
-            raise _Refused(NotKept("an aggregate behind its select list may mean an item", "qualify the columns in it"))
+            raise Refused(NotKept("an aggregate behind its select list may mean an item", "qualify the columns in it"))
         taken = call.this if is_distinct else call
         parts = [one for one in taken.iter_expressions() if not isinstance(one, exp.Star)]
         parts += [condition] if condition is not None else []
         values = [self.walk.value_over_rows(one, self.groups.scope, self.groups.named) for one in parts]
         if not all(value.repeatable for value in values):
-            raise _Refused(NotKept(f"what {name.upper()} takes may have another value each time"))
+            raise Refused(NotKept(f"what {name.upper()} takes may have another value each time"))
         written = self.query[span.start :].partition("(")[0].strip()
         kind, number = "distinct" if is_distinct else _KINDS[name], values[0].number if values else None
         if kind in ("sum", "avg") and number not in (Number.INTEGER, Number.DECIMAL):
             shown = " ".join(argument.split())
             why = f"{name.upper()}({shown}) does not surely add up integers or decimals"
-            raise _Refused(NotKept(why, "cast it to DECIMAL: a sum of floating numbers depends on the order of rows"))
+            raise Refused(NotKept(why, "cast it to DECIMAL: a sum of floating numbers depends on the order of rows"))
         return AggregateCall(span, kind, written, argument, filtered, number if kind in ("sum", "avg") else None)
 
     def _argument(self, call: exp.Expr) -> str | None:
@@ -314,7 +320,7 @@ def _is_one_value(distinct: exp.Distinct) -> bool:
     return len(distinct.expressions) == 1 and not isinstance(distinct.expressions[0].unnest(), exp.Literal)
 
 
-def _meaning(node: exp.Expr, scope: Scope) -> Hashable:
+def meaning_of(node: exp.Expr, scope: Scope) -> Hashable:
     """Equal for expressions that surely are the same in a block: columns by source and name, literals by their text."""
     while isinstance(node, exp.Paren):
         node = node.this
@@ -329,7 +335,7 @@ def _meaning(node: exp.Expr, scope: Scope) -> Hashable:
     parts: list[Hashable] = [type(node).__name__]
     for name, part in sorted(node.args.items()):
         if isinstance(part, list):
-            parts.append((name, *(_meaning(one, scope) if isinstance(one, exp.Expr) else one for one in part)))
+            parts.append((name, *(meaning_of(one, scope) if isinstance(one, exp.Expr) else one for one in part)))
         elif part is not None and part is not False:
-            parts.append((name, _meaning(part, scope) if isinstance(part, exp.Expr) else part))
+            parts.append((name, meaning_of(part, scope) if isinstance(part, exp.Expr) else part))
     return tuple(parts)

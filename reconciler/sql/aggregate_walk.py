@@ -103,11 +103,12 @@ class AggregateWalk(LinearWalk):
         if any(isinstance(one, exp.Star) for item in items for one in item.walk()):
             return NotKept("SELECT DISTINCT * has no rule", "write the columns out")
         kinds = (exp.Window, exp.UDTF)
-        if any(isinstance(one, kinds) or self._makes_rows(one) for item in items for one in item.walk()):
+        if any(isinstance(one, kinds) or self.makes_rows(one) for item in items for one in item.walk()):
             return NotKept("SELECT DISTINCT of what is made of several rows, or makes some, has no rule")
         return items
 
-    def _makes_rows(self, node: exp.Expr) -> bool:
+    def makes_rows(self, node: exp.Expr) -> bool:
+        """Whether a call makes several rows of one."""
         return isinstance(node, exp.Func) and spark_functions().get(self.name_of(node)) is FunctionKind.GENERATOR
 
 

@@ -126,6 +126,20 @@ class LinearBlock:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupedBlock:
+    """A query that is one SELECT with GROUP BY (`grouped_blocks`). `keys` are texts. Of each key, `items` has the place of
+    the item that gives it, and `columns` the column that it is, with the place of its relation (None: it is none). `fixed`
+    are relations (keys) that its subqueries read."""
+
+    text: BlockText
+    relations: tuple[RelationUse, ...]
+    keys: tuple[str, ...]
+    items: tuple[int, ...]
+    columns: tuple[tuple[int, str] | None, ...]
+    fixed: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class NotKept:
     """Why the result of a query can't follow what changes: what stands in the way, and what would help (None: nothing that
     is known)."""

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from reconciler.incremental import changed_groups
 from reconciler.incremental.added_rows import added_query, reads_of_terms
 from reconciler.incremental.changed_rows import changed_rows_query
 from reconciler.incremental.kept_aggregate import KEPT, changed_query, finishing_query, state_query
-from reconciler.incremental.model import KeptAggregate, LinearRows, froms_of, read_whole
+from reconciler.incremental.model import Method, froms_of, read_whole
 from reconciler.incremental.needed_rows import KeyRange, needed_rows
 from reconciler.incremental.terms import changed_source, former_source
-from tests.incremental.queries import Row, Tables, changes, kept_of, linear_of, multiset
+from tests.incremental.queries import Row, Tables, changes, groups_of, kept_of, linear_of, multiset
 
 
 class Computes(Protocol):
@@ -132,9 +133,56 @@ def follow_changed(
     return count
 
 
+def follow_groups(
+    engine: Computes, query: str, history: Sequence[Tables], columns: Mapping[str, Mapping[str, str | None]]
+) -> int:
+    """The same for a query whose groups that changed are computed anew, one by one. How many keys there were."""
+    method = groups_of(query)
+    before, count = history[0], 0
+    for name, rows in before.items():
+        engine.give(name, columns[name], rows)
+    names, rows = engine.run(query)
+    held = list(rows)
+    types = [one if isinstance(one, tuple) else (one, "NUMERIC" if one.startswith("n") else "TEXT") for one in names]
+    for tables in history[1:]:
+        now = {name: before[name] if name in method.fixed else tables[name] for name in tables}
+        changed = [name for name in method.relations if changes(before[name], now[name])]
+        for name in now:
+            engine.give(name, columns[name], now[name])
+        former, _ = changed_groups.reads_of_terms(method, changed)
+        for name in changed:
+            engine.give(changed_source(name), {**columns[name], "__change": "STRING"}, changes(before[name], now[name]))
+        for name in former:
+            engine.give(former_source(name), columns[name], before[name])
+        if changed:
+            narrowed = leave_out(engine, method, changed, before, now, columns)
+            keys, found = engine.run(changed_groups.keys_query(method, changed))
+            give_back(engine, narrowed, now, columns)
+            kinds = [types[item][1] for item in method.block.items]
+            named = [one[0] if isinstance(one, tuple) else one for one in keys]
+            engine.give(changed_groups.KEYS, dict(zip(named, kinds, strict=True)), found)
+            engine.give(changed_groups.OWN, dict(types), held)
+            told = engine.run(changed_groups.changed_groups_query(method, types))[1]
+            held = brought(held, told)
+            count += len(found)
+        assert multiset(held) == multiset(engine.run(query)[1]), f"{query}\n{before}\n{now}"
+        before = now
+    return count
+
+
+def brought(held: Sequence[Row], changed: Sequence[Row]) -> list[Row]:
+    """Rows with those that come, and without those that go, which are there."""
+    left = list(held)
+    for *row, copies in changed:
+        left += [tuple(row)] * max(copies, 0)
+        for _ in range(-copies):
+            del left[next(at for at, one in enumerate(left) if multiset([one]) == multiset([tuple(row)]))]
+    return left
+
+
 def leave_out(
     engine: Computes,
-    method: KeptAggregate | LinearRows,
+    method: Method,
     changed: Sequence[str],
     before: Tables,
     now: Tables,

@@ -11,9 +11,10 @@ from random import Random
 from typing import Any, Final, TypeAlias
 
 from reconciler.incremental.kept_aggregate import kept_aggregate
-from reconciler.incremental.model import KeptAggregate, LinearRows
+from reconciler.incremental.model import ChangedGroups, KeptAggregate, LinearRows
 from reconciler.sql.aggregate_blocks import aggregate_block
-from reconciler.sql.block_model import AggregateBlock, NotKept
+from reconciler.sql.block_model import AggregateBlock, GroupedBlock, NotKept
+from reconciler.sql.grouped_blocks import grouped_block
 from reconciler.sql.inlined import without_names
 from reconciler.sql.linear_blocks import linear_blocks
 from reconciler.sql.surroundings import USUAL
@@ -143,6 +144,45 @@ def kept_of(query: str) -> KeptAggregate:
         block = aggregate_block(query, COLUMNS, USUAL)
     assert isinstance(block, AggregateBlock), (query, block)
     return kept_aggregate(query, block)
+
+
+def groups_of(query: str) -> ChangedGroups:
+    """The groups of a query that are computed anew one by one."""
+    block = grouped_block(query, COLUMNS, USUAL)
+    assert isinstance(block, GroupedBlock), (query, block)
+    return ChangedGroups(query, block)
+
+
+_ANY: Final = ("COUNT(DISTINCT {t}.v)", "COUNT(DISTINCT {t}.g)", "COUNT(DISTINCT {t}.k + {t}.v)", *_AGGREGATES)
+_ANY_ON_SPARK: Final = (
+    "percentile({t}.v, 0.5)",
+    "MAX(CAST({t}.v AS DOUBLE) * -0.0)",
+    "COUNT(DISTINCT {t}.v, {t}.g)",
+    "bit_xor({t}.v)",
+    "SUM(DISTINCT {t}.v)",
+    "SUM(CAST({t}.v AS DOUBLE))",
+)
+
+
+def grouped_query_by(chance: Random, on_spark: bool) -> str:
+    """A query that is one SELECT with GROUP BY, of aggregates of any kind. As doubles they add up small integers."""
+    froms = [one for one in _FROM if "named" not in one[0]]
+    origin, names = chance.choice(froms)
+    origin = origin.format(w="")
+    aliases = [name for name in names if name != "u"]
+    t = chance.choice(aliases)
+    kinds = (*_ANY, *_ANY_ON_SPARK) if on_spark else tuple(one for one in _ANY if "COUNT({t}.v, {t}.g)" not in one)
+    aggregates = [one.format(t=chance.choice(aliases)) for one in chance.choices(kinds, k=chance.randint(1, 3))]
+    where = chance.choice(_WHERE if chance.random() < 0.7 else _SUBQUERIES).format(t=t)
+    having = chance.choice((*_HAVING[:3], _HAVING[4])).format(t=t)
+    keys = [one.format(t=t) for one in chance.sample(_KEYS, k=chance.choice((1, 1, 2)))]
+    names_of = [f"{one} AS {'n' if '.k' in one else 'x'}key{at}" for at, one in enumerate(keys)]
+    listed = [
+        *names_of,
+        *(f"{one} AS {'x' if '.g)' in one and 'MAX' in one else 'n'}a{at}" for at, one in enumerate(aggregates)),
+    ]
+    chance.shuffle(listed)
+    return f"SELECT {', '.join(listed)} FROM {origin}{where} GROUP BY {', '.join(keys)}{having.replace('a0', 'COUNT(*)')}"
 
 
 _ITEMS: Final = (

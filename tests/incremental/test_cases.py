@@ -1,7 +1,8 @@
 """The cases that are written down: a query, and what is kept of it, or why nothing is.
 
 A folder of `cases/` has `query.sql` and either `state.sql`, `changed.sql` (where each relation changed that has a rule) and
-`finishing.sql`, or `changed.sql` and `added.sql` (of a view of two columns, whatever the query gives), or `why.txt`.
+`finishing.sql`, or `changed.sql` and `added.sql` (of a view of two columns, whatever the query gives), or `keys.sql` and
+`groups.sql`, or `why.txt`.
 `RECONCILE_UPDATE_GOLDEN=1` writes them; read the difference.
 """
 
@@ -12,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from reconciler.incremental.added_rows import added_query
+from reconciler.incremental.changed_groups import changed_groups_query, keys_query
 from reconciler.incremental.changed_rows import changed_rows_query
 from reconciler.incremental.derive import derived
 from reconciler.incremental.kept_aggregate import changed_query, columns_of, finishing_query, state_query
-from reconciler.incremental.model import KeptAggregate, LinearRows, Recompute
+from reconciler.incremental.model import ChangedGroups, KeptAggregate, LinearRows, Recompute
 
 CASES = Path(__file__).parent / "cases"
 NAMES = sorted(path.name for path in CASES.iterdir())
@@ -56,6 +58,11 @@ def written(query: str) -> dict[str, str]:
         grown, changed = (sorted({*method.relations} - less) for less in (method.beside, method.fixed))
         found = {"changed.sql": changed_rows_query(method, changed, columns, "__change")}
         found |= {"added.sql": added_query(method, grown, columns)} if grown else {}
+        return {name: "\n".join(broken(text)) + "\n" for name, text in found.items()}
+    if isinstance(method, ChangedGroups):
+        changed = sorted({*method.relations} - method.fixed)
+        columns = [(f"c{at}", "DOUBLE" if at else "STRING") for at in range(len(method.block.text.items))]
+        found = {"keys.sql": keys_query(method, changed), "groups.sql": changed_groups_query(method, columns)}
         return {name: "\n".join(broken(text)) + "\n" for name, text in found.items()}
     kept = method
     changed = sorted({*kept.relations} - kept.fixed)

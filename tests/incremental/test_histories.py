@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from reconciler.incremental.kept_aggregate import KEPT, changed_query, columns_of
 from reconciler.incremental.terms import changed_source
-from tests.incremental.following import follow, follow_added, follow_changed
+from tests.incremental.following import follow, follow_added, follow_changed, follow_groups
 from tests.incremental.queries import (
     COLUMNS,
     Row,
     Tables,
+    grouped_query_by,
     growing_history_by,
     history_by,
     kept_of,
@@ -86,6 +87,29 @@ def changed_rows_make_the_result(seed: int) -> int:
     chance = Random(seed)
     query = linear_query_by(chance, has_right_joins=False)
     return follow_changed(Small(), query, [plain(one) for one in history_by(chance, 3)], WITHOUT_DECIMALS)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(min_value=0, max_value=2**32))
+def test_groups_that_are_computed_anew_make_the_result_of_the_query(seed: int) -> None:
+    changed_groups_make_the_result(seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=600, deadline=None)
+@given(st.integers(min_value=0, max_value=2**32))
+def test_groups_that_are_computed_anew_make_the_result_of_the_query_in_many_more_cases(seed: int) -> None:
+    changed_groups_make_the_result(seed)
+
+
+def changed_groups_make_the_result(seed: int) -> int:
+    chance = Random(seed)
+    query = grouped_query_by(chance, on_spark=False)
+    return follow_groups(Small(), query, [plain(one) for one in history_by(chance, 3)], WITHOUT_DECIMALS)
+
+
+def test_many_groups_change() -> None:
+    assert sum(map(changed_groups_make_the_result, range(60))) > 150
 
 
 def test_most_rows_come_and_go() -> None:

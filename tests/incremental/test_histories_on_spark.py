@@ -14,8 +14,17 @@ from reconciler.incremental.kept_aggregate import KEPT, columns_of, finishing_qu
 from reconciler.incremental.model import KeptAggregate
 from tests.cells import mostly_slow
 from tests.engine.engines import session_of
-from tests.incremental.following import follow, follow_added, follow_changed
-from tests.incremental.queries import COLUMNS, Row, growing_history_by, history_by, kept_of, linear_query_by, query_by
+from tests.incremental.following import follow, follow_added, follow_changed, follow_groups
+from tests.incremental.queries import (
+    COLUMNS,
+    Row,
+    grouped_query_by,
+    growing_history_by,
+    history_by,
+    kept_of,
+    linear_query_by,
+    query_by,
+)
 from tests.streams.on_spark import quiet_session
 
 QUICK, MANY = 2, 400
@@ -123,6 +132,22 @@ def require_equal_changed(engine: OnSpark, seed: int) -> None:
 def test_rows_that_come_and_go_make_the_result_of_the_query(engine: OnSpark) -> None:
     for seed in range(QUICK):
         require_equal_changed(engine, seed)
+
+
+def require_equal_groups(engine: OnSpark, seed: int) -> None:
+    chance = Random(f"groups on spark {seed}")
+    follow_groups(engine, grouped_query_by(chance, on_spark=True), list(history_by(chance, 3)), COLUMNS)
+
+
+def test_groups_that_are_computed_anew_make_the_result_of_the_query(engine: OnSpark) -> None:
+    for seed in range(QUICK):
+        require_equal_groups(engine, seed)
+
+
+@pytest.mark.slow
+def test_groups_that_are_computed_anew_make_the_results_of_many_queries(engine: OnSpark) -> None:
+    for seed in range(MANY):
+        require_equal_groups(engine, seed)
 
 
 @pytest.mark.slow

@@ -1,6 +1,8 @@
 """Views that follow what changes: which way a step takes with each, and what it leaves."""
 
+import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,11 @@ def ways(root: Path) -> list[dict[str, Any]]:
     rows = Project.open(root).target.registry.history(History.STEPS, PIPELINE)
     told = [ToldOfStep.of_row(row) for row in sorted(rows, key=lambda row: int(row["step"]))]
     return [dict(one.ways) for one in told if one.ways]
+
+
+def folders_of(root: Path, name: str) -> set[str]:
+    """The folders of staged tables below that of a relation."""
+    return {path.parent.name for path in (root / "warehouse" / placement(root, name).location).glob("*/_delta_log")}
 
 
 @pytest.fixture
@@ -97,6 +104,44 @@ def test_rows_that_go_are_taken_out(till: Path) -> None:
     assert ways(till)[-1]["doubled"] == ways(till)[-1]["doubled_by_good"] == ways(till)[-1]["pairs"] == Way.CHANGES
     assert before - rows(till, "doubled") == {("tea", 140): 1, ("tea", 100): 1}
     require_right(till)
+
+
+def test_groups_that_changed_are_computed_anew(till: Path) -> None:
+    put(till, 0)
+    run(till)
+    before, folders = rows(till, "numbers"), folders_of(till, "numbers")
+    assert before[(2, "tea", 2)] == 1
+    (till / "source/sales/100.json").write_text('{"insert": {"id": 100, "good": "tea", "amount": 70}}\n')
+    run(till)
+    assert ways(till)[-1]["numbers"] == Way.CHANGES
+    assert (before - rows(till, "numbers"), rows(till, "numbers") - before) == ({(2, "tea", 2): 1}, {(3, "tea", 3): 1})
+    (till / "source/sales/101.json").write_text('{"delete": {"id": 3}}\n{"delete": {"id": 5}}\n')
+    run(till)
+    assert ways(till)[-1]["numbers"] == Way.CHANGES
+    require_right(till)
+    assert folders_of(till, "numbers") == folders, "neither keys nor staged rows stay"
+
+
+def test_many_groups_are_computed_at_once(till: Path) -> None:
+    put(till, 0)
+    run(till)
+    put(till, 1)
+    run(till, choice=replace(FOLLOWING, share_of_groups=0.1))
+    assert ways(till)[-1]["numbers"] == Way.RECOMPUTED
+    require_right(till)
+
+
+def test_groups_that_fail_are_computed_from_the_query(till: Path) -> None:
+    put(till, 0)
+    run(till)
+    for number, refused in enumerate(("__key_0", "__own"), 100):
+        failing = engine()
+        failing.refuses.append(refused)
+        sale = {"insert": {"id": number, "good": "tea", "amount": number}}
+        (till / f"source/sales/{number}.json").write_text(json.dumps(sale) + "\n")
+        run(till, failing)
+        assert ways(till)[-1]["numbers"] == Way.GIVEN_UP
+        require_right(till)
 
 
 def test_a_view_that_somebody_else_wrote_is_computed_from_its_query(till: Path) -> None:

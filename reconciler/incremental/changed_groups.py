@@ -1,0 +1,88 @@
+"""Groups that change: those of which rows came or went are computed anew, and take the place of those that the view had.
+
+It takes no rule for what is aggregated: sums of floating numbers, percentiles, several COUNT(DISTINCT …), whatever gives the
+same for the same rows. There are two queries. The first gives the keys of all rows that came or went, by the terms of the
+change (`terms`). The second asks the view's query of the rows with such keys, and takes from that the rows that the view had
+with these keys. What is left are rows that come and go, as of `changed_rows`.
+
+Keys are compared as groups are: NULLs are equal, and so are zeros. The view's own rows say of which group they are, for each
+key is an item of the select list.
+
+Source: A. Gupta, I. S. Mumick, Maintenance of Materialized Views (1995): groups that are affected.
+"""
+
+from collections.abc import Collection, Sequence
+
+from reconciler.incremental.changed_rows import netted
+from reconciler.incremental.model import ChangedGroups
+from reconciler.incremental.terms import (
+    Term,
+    current_reads,
+    former_reads,
+    places_of_change,
+    quoted,
+    term_text,
+    with_changed_keys,
+)
+from reconciler.sql.grouped_blocks import from_and_rest
+
+KEYS = "__keys"
+"""Under which name the second query reads the keys."""
+OWN = "__own"
+"""Under which name it reads the rows that the view had."""
+
+
+def key_column(at: int) -> str:
+    """The column of a key, by its index."""
+    return f"__key_{at}"
+
+
+def reads_of_terms(method: ChangedGroups, changed: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The relations that the first query reads as they were, and those that it reads as they are."""
+    uses = method.block.relations
+    return tuple(sorted(former_reads(uses, changed))), tuple(sorted(current_reads(uses, changed) | method.block.fixed))
+
+
+def keys_query(method: ChangedGroups, changed: Collection[str]) -> str:
+    """The keys of the groups of which rows came or went, each once, after relations (keys) changed. None of them is
+    `fixed`."""
+    uses, text = method.block.relations, method.block.text
+    keys = ", ".join(f"{key} AS `{key_column(at)}`" for at, key in enumerate(method.block.keys))
+    parts = []
+    for place in places_of_change(uses, changed):
+        terms = [Term(uses, place, changed)]
+        conditions = []
+        if not uses[place].is_linear:
+            terms.append(Term(uses, place, changed, was=True))
+            conditions = [with_changed_keys(uses, place)]
+        for term in terms:
+            where = [f"({term_text(method.query, text.where, term)})"] if text.where is not None else []
+            all_of = " AND ".join([*where, *conditions])
+            origin = term_text(method.query, text.origin, term)
+            parts.append(f"SELECT {keys} FROM {origin}{f' WHERE {all_of}' if all_of else ''}")
+    names = ", ".join(f"`{key_column(at)}`" for at in range(len(method.block.keys)))
+    return f"SELECT {names} FROM ({' UNION ALL '.join(parts)}) GROUP BY {names}"
+
+
+def changed_groups_query(method: ChangedGroups, columns: Sequence[tuple[str, str]]) -> str:
+    """The rows that come to a view and go from it, in its columns (with their types) and `COPIES`, once its groups with
+    certain keys (`KEYS`) are computed anew. It reads the relations under their own names, and the view's rows as `OWN`."""
+    block, query = method.block, method.query
+    own = [f"`{OWN}`.{quoted(columns[item][0])}" for item in block.items]
+    names = ", ".join(quoted(name) for name, _ in columns)
+    had = f"SELECT {names}, -1 FROM `{OWN}` WHERE {_is_among_keys(own)}"
+    return f"WITH {netted([f'SELECT *, 1 FROM ({_of_those(method, query)})', had], columns)}"
+
+
+def _of_those(method: ChangedGroups, query: str) -> str:
+    """The view's query of the rows with such keys."""
+    text, keys = method.block.text, _is_among_keys(method.block.keys)
+    end, whole = from_and_rest(text)
+    if text.where is None:
+        return f"{query[text.whole.start : end]} WHERE {keys}{query[end:whole]}"
+    return f"{query[text.whole.start : text.where.start]}({text.where.of(query)}) AND {keys}{query[end:whole]}"
+
+
+def _is_among_keys(values: Sequence[str]) -> str:
+    equal = " AND ".join(f"`{KEYS}`.`{key_column(at)}` <=> ({value})" for at, value in enumerate(values))
+    return f"EXISTS (SELECT 1 FROM `{KEYS}` WHERE {equal})"
