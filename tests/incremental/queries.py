@@ -156,7 +156,7 @@ def groups_of(query: str) -> ChangedGroups:
 _ANY: Final = ("COUNT(DISTINCT {t}.v)", "COUNT(DISTINCT {t}.g)", "COUNT(DISTINCT {t}.k + {t}.v)", *_AGGREGATES)
 _ANY_ON_SPARK: Final = (
     "percentile({t}.v, 0.5)",
-    "MAX(CAST({t}.v AS DOUBLE) * -0.0)",
+    "MAX(CAST({t}.v AS DOUBLE) / 3)",
     "COUNT(DISTINCT {t}.v, {t}.g)",
     "bit_xor({t}.v)",
     "SUM(DISTINCT {t}.v)",

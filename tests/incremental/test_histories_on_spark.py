@@ -64,7 +64,7 @@ class OnSpark:
 
 
 def _literal(value: Any, kind: str) -> str:
-    text = "NULL" if value is None else f"'{value}'" if isinstance(value, str) else str(value)
+    text = "NULL" if value is None else f"'{value}'" if isinstance(value, str | float) else str(value)
     return f"CAST({text} AS {kind})"
 
 
