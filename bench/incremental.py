@@ -1,10 +1,11 @@
 """What a step costs where views follow what changed, beside computing them from their queries: CPU by view, at two sizes.
 
-    python -m bench.incremental [--scale 0.05] [--scale 0.5] [--steps 3] [--change 0.001]
+    python -m bench.incremental [--scale 0.05] [--scale 0.5] [--steps 3] [--change 0.001] [--views shipped,by_order]
 
 TPC-H's lineitem, orders and customer, with views like Q1, Q6 and Q3, orders by segment of customers (a join with a table
 that does not change), the largest price, the number of different days, and the price in the middle (which has no rule: it
-costs the same either way). Two have no aggregate: all orders with their lineitems, and the lineitems with a discount. Each step brings so many new orders (`--change`, of those that are there) with their lineitems,
+costs the same either way). Two have no aggregate: all orders with their lineitems, and the lineitems with a discount. In one the groups that changed are
+computed anew, an average of doubles and a percentile of each order. Each step brings so many new orders (`--change`, of those that are there) with their lineitems,
 and takes those of the step before.
 
 Two copies of the pipeline take the same steps in turns, in one process on one warm Spark: in one, views are computed from
@@ -80,6 +81,9 @@ GROUP BY c_mktsegment, YEAR(o_orderdate)""",
 SELECT o_orderkey, o_orderdate, l_linenumber, l_shipdate, l_extendedprice * (1 - l_discount) AS price
 FROM orders JOIN lineitem ON l_orderkey = o_orderkey WHERE l_shipdate > o_orderdate""",
     "discounted": "SELECT l_orderkey, l_linenumber, l_shipdate, l_discount FROM lineitem WHERE l_discount > 0.08",
+    "by_order": """\
+SELECT l_orderkey, AVG(CAST(l_quantity AS DOUBLE)) AS mean, percentile(l_extendedprice, 0.5) AS middle
+FROM lineitem GROUP BY l_orderkey""",
     "days": "SELECT l_returnflag, COUNT(DISTINCT l_shipdate) AS days FROM lineitem GROUP BY l_returnflag",
     "middle": "SELECT l_returnflag, percentile(l_extendedprice, 0.5) AS price FROM lineitem GROUP BY l_returnflag",
 }
@@ -129,15 +133,16 @@ def recomputed(method: KeptAggregate | LinearRows, sizes: Sizes) -> Way:
 @click.option("--scale", default=[0.05, 0.5], multiple=True, show_default=True, help="Of TPC-H: 6,000,000 lineitems at 1.")
 @click.option("--steps", default=3, show_default=True, help="How many steps are measured.")
 @click.option("--change", default=0.001, show_default=True, help="The share of the orders that a step brings.")
+@click.option("--views", default=",".join(sorted(VIEWS)), help="Which of the views; all.")
 @click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Where to write them as JSON.")
-def main(scale: tuple[float, ...], steps: int, change: float, results: Path) -> None:
+def main(scale: tuple[float, ...], steps: int, change: float, views: str, results: Path) -> None:
     """Run each, show CPU by view, write it as JSON."""
     found: dict[str, Any] = {}
     engine = spark_engine()
     try:
         for one in scale:
             with tempfile.TemporaryDirectory() as scratch:
-                found[str(one)] = _measured(Path(scratch), engine, one, steps, change)
+                found[str(one)] = _measured(Path(scratch), engine, one, steps, change, sorted(views.split(",")))
             click.echo(f"scale {one}: {json.dumps(found[str(one)])}")
     finally:
         engine.close()
@@ -145,14 +150,14 @@ def main(scale: tuple[float, ...], steps: int, change: float, results: Path) -> 
     results.write_text(json.dumps(found, indent=2) + "\n")
 
 
-def _measured(root: Path, engine: Engine, scale: float, steps: int, change: float) -> dict[str, Any]:
+def _measured(root: Path, engine: Engine, scale: float, steps: int, change: float, views: list[str]) -> dict[str, Any]:
     data = root / "data"
     command = [str(Path(sys.executable).parent / "tpchgen-cli"), "parquet", "-s", str(scale), f"--output-dir={data}"]
     subprocess.run([*command, f"--tables={','.join(_TABLES)}"], check=True, stdout=subprocess.DEVNULL)
     history = _write_history(data)
     ways = {"from queries": Choice(way=recomputed), "by changes": Choice()}
     for name in ways:
-        _write_pipeline(root / name, data)
+        _write_pipeline(root / name, data, views)
         Project.open(root / name, engine=engine).pipeline("tpch").apply()
         _run(root / name, engine, ways[name], _Cpu())
     taken: dict[str, list[list[float]]] = {name: [] for name in ways}
@@ -162,23 +167,23 @@ def _measured(root: Path, engine: Engine, scale: float, steps: int, change: floa
                 (root / name / f"live/{table}/{number:03}.json").write_text(text)
             cpu = _Cpu()
             _run(root / name, engine, choice, cpu)
-            if len(cpu.views) != len(VIEWS):
-                raise click.ClickException(f"the last step computed {len(cpu.views)} views, not {len(VIEWS)}")
+            if len(cpu.views) != len(views):
+                raise click.ClickException(f"the last step computed {len(cpu.views)} views, not {len(views)}")
             if number >= 2:
                 taken[name].append(cpu.views)
-    held = [_rows(root / name, engine) for name in ways]
+    held = [_rows(root / name, engine, views) for name in ways]
     if held[0] != held[1]:
         raise click.ClickException("the two copies hold other rows")
     return {
-        name: {view: round(median(one[place] for one in all_), 2) for place, view in enumerate(sorted(VIEWS))}
+        name: {view: round(median(one[place] for one in all_), 2) for place, view in enumerate(views)}
         for name, all_ in taken.items()
     }
 
 
-def _rows(root: Path, engine: Engine) -> dict[str, list[str]]:
+def _rows(root: Path, engine: Engine, views: list[str]) -> dict[str, list[str]]:
     """What the views hold."""
     pipeline = Project.open(root, engine=engine).pipeline("tpch")
-    return {view: sorted(map(repr, pipeline.query(f"SELECT * FROM {view}"))) for view in sorted(VIEWS)}
+    return {view: sorted(map(repr, pipeline.query(f"SELECT * FROM {view}"))) for view in views}
 
 
 def _run(root: Path, engine: Engine, choice: Choice, cpu: _Cpu) -> None:
@@ -199,15 +204,15 @@ def _write_history(data: Path) -> dict[str, pa.Table]:
     return found
 
 
-def _write_pipeline(root: Path, data: Path) -> None:
+def _write_pipeline(root: Path, data: Path, views: list[str]) -> None:
     folder = root / "pipelines" / "tpch"
     folder.mkdir(parents=True)
     tables = [
         f"CREATE TABLE {table} ({', '.join(f'{name} {kind}' for name, kind in columns.items())});"
         for table, columns in _TABLES.items()
     ]
-    views = [f"CREATE MATERIALIZED VIEW {name} AS\n{query};" for name, query in VIEWS.items()]
-    (folder / "program.sql").write_text("\n".join([*tables, *views]))
+    queries = [f"CREATE MATERIALIZED VIEW {name} AS\n{VIEWS[name]};" for name in views]
+    (folder / "program.sql").write_text("\n".join([*tables, *queries]))
     connectors = [_HISTORY.format(table=table, path=os.path.relpath(data / table, root)) for table in _TABLES]
     (folder / "pipeline.yaml").write_text(_PIPELINE + "".join(connectors))
     (root / "reconcile.yaml").write_text("default: dev\nenvironments:\n  dev: {warehouse: warehouse}\n")
