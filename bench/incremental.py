@@ -3,10 +3,12 @@
     python -m bench.incremental [--scale 0.05] [--scale 0.5] [--steps 3] [--change 0.001] [--views shipped,by_order]
 
 TPC-H's lineitem, orders and customer, with views like Q1, Q6 and Q3, orders by segment of customers (a join with a table
-that does not change), the largest price, the number of different days, and the price in the middle (which has no rule: it
-costs the same either way). Two have no aggregate: all orders with their lineitems, and the lineitems with a discount. In one the groups that changed are
-computed anew, an average of doubles and a percentile of each order. Each step brings so many new orders (`--change`, of those that are there) with their lineitems,
-and takes those of the step before.
+that does not change), the largest price, the number of different days, and the price in the middle of three groups (it
+costs the same either way). Two have no aggregate: all orders with their lineitems, and the lineitems with a discount. In one
+the groups that changed are computed anew: an average of doubles and a percentile of each order.
+
+Each step brings so many new orders (`--change`, of those that are there) with their lineitems, and takes those of the step
+before.
 
 Two copies of the pipeline take the same steps in turns, in one process on one warm Spark: in one, views are computed from
 their queries. CPU is that of Python and Java between the boundaries of a view; medians of the steps after the first two.

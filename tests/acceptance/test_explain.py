@@ -283,6 +283,7 @@ def test_the_python_interface(root: Path) -> None:
     [
         ("SELECT note, SUM(qty) AS qty FROM orders GROUP BY note", "kept_aggregate"),
         ("SELECT id, note FROM orders", "linear_rows"),
+        ("SELECT note, STDDEV(qty) AS qty FROM orders GROUP BY note", "changed_groups"),
         ("SELECT STDDEV(qty) AS qty FROM orders", "recompute"),
     ],
 )

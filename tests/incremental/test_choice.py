@@ -8,7 +8,7 @@ import pytest
 from reconciler.incremental.choice import FEW_ROWS, Choice, Size, Sizes, can_follow, cheapest
 from reconciler.incremental.model import Way
 from reconciler.incremental.needed_rows import KeyRange, Within
-from tests.incremental.queries import kept_of, linear_of
+from tests.incremental.queries import groups_of, kept_of, linear_of
 
 GROUPS = kept_of("SELECT t.g, COUNT(*) AS n FROM t JOIN u ON t.k = u.k GROUP BY t.g")
 OUTER = kept_of("SELECT t.g, COUNT(*) AS n FROM t LEFT JOIN u ON t.k > u.k GROUP BY t.g")
@@ -97,6 +97,26 @@ def test_the_other_side_of_an_outer_join_has_a_rule_by_its_key() -> None:
     assert cheapest(rows, replace(both, needed_bytes=lambda key, within: 1_000)) is Way.CHANGES
     assert not can_follow(replace(rows, only_added="why"), both)
     assert not can_follow(linear_of("SELECT t.g, u.g AS h FROM t LEFT JOIN u ON t.k > u.k"), both)
+
+
+MEDIANS = groups_of("SELECT t.g, percentile(t.v, 0.5) AS m FROM t JOIN u ON t.k = u.k GROUP BY t.g")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "way"),
+    [
+        ({"own_rows": 1_000}, Way.CHANGES),
+        ({"own_rows": 999}, Way.RECOMPUTED),
+        ({"own_rows": None}, Way.RECOMPUTED),
+        ({"own_rows": 1_000, "is_current": False}, Way.RECOMPUTED),
+        ({"own_rows": 1_000, **changed(t=4_900_000)}, Way.CHANGES),
+        ({"own_rows": 1_000, **changed(t=5_000_000)}, Way.RECOMPUTED),
+        ({"own_rows": 1_000, **changed(t=None)}, Way.RECOMPUTED),
+        ({"own_rows": 1_000, **changed(u=100)}, Way.RECOMPUTED),
+    ],
+)
+def test_groups_that_are_computed_anew(sizes: dict[str, Any], way: Way) -> None:
+    assert cheapest(MEDIANS, replace(FACTS, kept=None, **sizes)) is way
 
 
 def test_small_relations_are_known_by_their_rows() -> None:

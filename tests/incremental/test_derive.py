@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from reconciler.incremental.derive import maintenance
-from reconciler.incremental.model import KeptAggregate, LinearRows, Maintenance, Recompute
+from reconciler.incremental.model import ChangedGroups, KeptAggregate, LinearRows, Maintenance, Recompute
 from reconciler.incremental.words import describe_maintenance
 from tests.pace import at_usual_pace
 from tests.project.program.test_compile import compiled
@@ -49,9 +49,10 @@ def test_a_view_that_is_computed_in_place_is_written_into_the_query() -> None:
     found = of("SELECT p.k, q.k AS other FROM plainer AS p, plain AS q WHERE p.k < q.k")
     assert isinstance(found, LinearRows)
     assert found.relations == ("measured", "t")
-    assert why("SELECT k, COUNT(*) AS n FROM plainer GROUP BY k HAVING MAX(level) > 1").startswith(
-        "column level of measured"
-    )
+    found = of("SELECT k, COUNT(*) AS n FROM plainer GROUP BY k HAVING MAX(level) > 1")
+    assert isinstance(found, ChangedGroups)
+    assert found.relations == ("measured", "t")
+    assert why("SELECT MAX(level) AS most FROM plainer").startswith("column level of measured")
 
 
 def test_one_that_renames_columns_is_in_the_way() -> None:
@@ -101,10 +102,6 @@ def test_types_of_what_a_view_gives_are_those_that_are_published() -> None:
     ("query", "reason"),
     [
         ("SELECT MAX(level) AS most FROM measured", "column level of measured is of floating numbers"),
-        (
-            "SELECT k, MAX(k) AS most FROM measured WHERE level > 1 GROUP BY k",
-            "column level of measured is of floating numbers",
-        ),
         ("SELECT k, COUNT(*) AS n FROM tagged GROUP BY k", "column tags of tagged is a MAP or VARIANT"),
     ],
 )
@@ -157,6 +154,41 @@ def test_settings_that_may_have_a_say_are_in_the_way() -> None:
     assert isinstance(of(query, {"spark.sql.session.timeZone": "Europe/Berlin"}), KeptAggregate)
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT k, SUM(level) AS s FROM measured GROUP BY k",
+        "SELECT k, MAX(level) AS most FROM measured GROUP BY k",
+        "SELECT g AS x, STDDEV(v) AS s, COUNT(DISTINCT k) AS a, COUNT(DISTINCT v) AS b FROM t GROUP BY 1 HAVING s > 2",
+        "SELECT k % 7 AS seven, percentile(v, 0.5) AS middle FROM plain GROUP BY k % 7 ORDER BY seven",
+        "SELECT t.k, AVG(level) AS mean FROM t LEFT JOIN measured AS m ON t.k = m.k GROUP BY t.k",
+    ],
+)
+def test_groups_may_be_computed_anew(query: str) -> None:
+    assert isinstance(of(query), ChangedGroups)
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("SELECT SUM(level) AS s FROM measured", "SUM(level) does not surely add up"),
+        ("SELECT SUM(level) AS s FROM measured GROUP BY k", "SUM(level) does not surely add up"),
+        ("SELECT g, collect_list(k) AS s FROM t GROUP BY g", "COLLECT_LIST has no rule"),
+        ("SELECT g, STDDEV(v) AS s, rank() OVER (ORDER BY g) AS r FROM t GROUP BY g", "STDDEV has no rule"),
+        ("SELECT g, STDDEV(v) AS s FROM t GROUP BY g LIMIT 3", "STDDEV has no rule"),
+        ("SELECT DISTINCT g, STDDEV(v) AS s FROM t GROUP BY g", "STDDEV has no rule"),
+        ("SELECT g, STDDEV(v) AS s FROM t GROUP BY g UNION ALL SELECT g, v FROM t", "STDDEV has no rule"),
+        ("SELECT g, STDDEV(v) AS s FROM t WHERE v > rand() GROUP BY g", "rand may give another value each time"),
+        ("SELECT g, STDDEV(v) AS s, current_date() AS d FROM t GROUP BY g", "STDDEV has no rule"),
+        ("SELECT explode(array(g, 'x')) AS g2, g, STDDEV(v) AS s FROM t GROUP BY g", "STDDEV has no rule"),
+        ("SELECT g, STDDEV(v) AS s, (SELECT MAX(k) FROM t) AS m FROM t GROUP BY g", "STDDEV has no rule"),
+        ("SELECT k, STDDEV(k) AS s FROM tagged GROUP BY k", "column tags of tagged is a MAP"),
+    ],
+)
+def test_groups_that_can_not_be_computed_anew_by_themselves(query: str, reason: str) -> None:
+    assert why(query).startswith(reason), why(query)
+
+
 def test_words_say_what_follows_and_what_does_not() -> None:
     outer = "SELECT t.g, COUNT(*) AS n FROM t LEFT JOIN measured m ON t.k > m.k GROUP BY t.g"
     assert describe_maintenance(of(outer)) == (
@@ -164,6 +196,8 @@ def test_words_say_what_follows_and_what_does_not() -> None:
         "where measured changes, by its query",
         "small relations are computed from the query at once",
     )
-    assert describe_maintenance(of("SELECT g, STDDEV(v) AS v FROM t GROUP BY g"))[0] == (
-        "by its query, computed again: STDDEV has no rule"
+    assert describe_maintenance(of("SELECT g, STDDEV(v) AS v FROM t GROUP BY g")) == (
+        "by what changes in t: the groups by g of which rows change are computed anew",
+        "small relations, and many groups at once, are computed from the query",
     )
+    assert describe_maintenance(of("SELECT STDDEV(v) AS v FROM t"))[0] == "by its query, computed again: STDDEV has no rule"
