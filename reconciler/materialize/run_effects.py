@@ -52,11 +52,12 @@ from reconciler.incremental.model import Way
 from reconciler.materialize.apply_effects import remove, staging_folder
 from reconciler.materialize.changed_sources import KnownKeys, StepChanges
 from reconciler.materialize.commit_origins import short_range, versions_read
-from reconciler.materialize.incremental_steps import Around, bring_up_to_date
+from reconciler.materialize.incremental_steps import bring_up_to_date
 from reconciler.materialize.late_letters import add_letters
 from reconciler.materialize.late_rows import as_stored, greatest_after, greatest_of_table
 from reconciler.materialize.stream_steps import Places, go_on
 from reconciler.materialize.view_builds import view_build
+from reconciler.materialize.view_steps import Around
 from reconciler.materialize.withdrawing import ingest_transaction, statement_transaction, view_transaction
 from reconciler.plan.steps import StoredReads
 from reconciler.project.program.functions import called_functions

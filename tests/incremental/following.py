@@ -1,13 +1,14 @@
 """What is kept of a query over a history, step by step, held against the query from scratch."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
 
 from reconciler.incremental import changed_groups
 from reconciler.incremental.added_rows import added_query, reads_of_terms
 from reconciler.incremental.changed_rows import changed_rows_query
 from reconciler.incremental.kept_aggregate import KEPT, changed_query, finishing_query, state_query
-from reconciler.incremental.model import Method, froms_of, read_whole
+from reconciler.incremental.model import ChangedGroups, LinearRows, Method, froms_of, read_whole
 from reconciler.incremental.needed_rows import KeyRange, needed_rows
 from reconciler.incremental.terms import changed_source, former_source
 from tests.incremental.queries import Row, Tables, changes, groups_of, kept_of, linear_of, multiset
@@ -69,32 +70,13 @@ def follow_added(
     """The same for a query to which rows only come, over a history in which none goes; what it reads in another way does not
     change. How many rows came."""
     method = linear_of(query)
-    before, count = history[0], 0
-    for name, rows in before.items():
-        engine.give(name, columns[name], rows)
-    names, rows = engine.run(query)
-    held = list(rows)
-    types = [one if isinstance(one, tuple) else (one, "BIGINT" if one.startswith("n") else "TEXT") for one in names]
-    for tables in history[1:]:
-        now = {name: before[name] if name in method.beside else tables[name] for name in tables}
-        changed = [name for name in method.relations if changes(before[name], now[name])]
-        for name in now:
-            engine.give(name, columns[name], now[name])
-        former, _ = reads_of_terms(method, changed)
-        for name in changed:
-            came = [row[:-1] for row in changes(before[name], now[name])]
-            engine.give(changed_source(name), columns[name], came)
-        for name in former:
-            engine.give(former_source(name), columns[name], before[name])
-        if changed:
-            narrowed = leave_out(engine, method, changed, before, now, columns)
-            found = engine.run(added_query(method, changed, types))[1]
-            give_back(engine, narrowed, now, columns)
-            held += found
-            count += len(found)
-        assert multiset(held) == multiset(engine.run(query)[1]), f"{query}\n{before}\n{now}"
-        before = now
-    return count
+
+    def step(changed: Sequence[str], types: Sequence[Column], held: Sequence[Row]) -> tuple[list[Row], int]:
+        found = engine.run(added_query(method, changed, types))[1]
+        return [*held, *found], len(found)
+
+    own = _OwnRows(engine, query, method, columns, method.beside, says_what_became=False)
+    return own.follow(history, reads_of_terms, step)
 
 
 def follow_changed(
@@ -102,35 +84,13 @@ def follow_changed(
 ) -> int:
     """The same over any history; what it has no rule for does not change. How many distinct rows came or went."""
     method = linear_of(query)
-    before, count = history[0], 0
-    for name, rows in before.items():
-        engine.give(name, columns[name], rows)
-    names, rows = engine.run(query)
-    held = multiset(rows)
-    types = [one if isinstance(one, tuple) else (one, "BIGINT" if one.startswith("n") else "TEXT") for one in names]
-    for tables in history[1:]:
-        now = {name: before[name] if name in method.fixed else tables[name] for name in tables}
-        changed = [name for name in method.relations if changes(before[name], now[name])]
-        for name in now:
-            engine.give(name, columns[name], now[name])
-        former, _ = reads_of_terms(method, changed)
-        for name in changed:
-            engine.give(changed_source(name), {**columns[name], "__change": "STRING"}, changes(before[name], now[name]))
-        for name in former:
-            engine.give(former_source(name), columns[name], before[name])
-        if changed:
-            narrowed = leave_out(engine, method, changed, before, now, columns)
-            found = engine.run(changed_rows_query(method, changed, types, "__change"))[1]
-            give_back(engine, narrowed, now, columns)
-            assert len(multiset(row[:-1] for row in found)) == len(found), f"a row twice: {query}\n{before}\n{now}"
-            for *row, copies in found:
-                (key,) = multiset([tuple(row)])
-                held[key] += copies
-            count += len(found)
-        assert all(number >= 0 for number in held.values()), f"{query}\n{before}\n{now}"
-        assert +held == multiset(engine.run(query)[1]), f"{query}\n{before}\n{now}"
-        before = now
-    return count
+
+    def step(changed: Sequence[str], types: Sequence[Column], held: Sequence[Row]) -> tuple[list[Row], int]:
+        found = engine.run(changed_rows_query(method, changed, types, "__change"))[1]
+        assert len(multiset(row[:-1] for row in found)) == len(found), f"a row twice: {query}"
+        return brought(held, found), len(found)
+
+    return _OwnRows(engine, query, method, columns, method.fixed).follow(history, reads_of_terms, step)
 
 
 def follow_groups(
@@ -138,36 +98,69 @@ def follow_groups(
 ) -> int:
     """The same for a query whose groups that changed are computed anew, one by one. How many keys there were."""
     method = groups_of(query)
-    before, count = history[0], 0
-    for name, rows in before.items():
-        engine.give(name, columns[name], rows)
-    names, rows = engine.run(query)
-    held = list(rows)
-    types = [one if isinstance(one, tuple) else (one, "NUMERIC" if one.startswith("n") else "TEXT") for one in names]
-    for tables in history[1:]:
-        now = {name: before[name] if name in method.fixed else tables[name] for name in tables}
-        changed = [name for name in method.relations if changes(before[name], now[name])]
-        for name in now:
-            engine.give(name, columns[name], now[name])
-        former, _ = changed_groups.reads_of_terms(method, changed)
-        for name in changed:
-            engine.give(changed_source(name), {**columns[name], "__change": "STRING"}, changes(before[name], now[name]))
-        for name in former:
-            engine.give(former_source(name), columns[name], before[name])
-        if changed:
-            narrowed = leave_out(engine, method, changed, before, now, columns)
-            keys, found = engine.run(changed_groups.keys_query(method, changed))
-            give_back(engine, narrowed, now, columns)
-            kinds = [types[item][1] for item in method.block.items]
-            named = [one[0] if isinstance(one, tuple) else one for one in keys]
-            engine.give(changed_groups.KEYS, dict(zip(named, kinds, strict=True)), found)
-            engine.give(changed_groups.OWN, dict(types), held)
-            told = engine.run(changed_groups.changed_groups_query(method, types))[1]
-            held = brought(held, told)
-            count += len(found)
-        assert multiset(held) == multiset(engine.run(query)[1]), f"{query}\n{before}\n{now}"
-        before = now
-    return count
+
+    def step(changed: Sequence[str], types: Sequence[Column], held: Sequence[Row]) -> tuple[list[Row], int]:
+        keys, found = engine.run(changed_groups.keys_query(method, changed))
+        named = [one[0] if isinstance(one, tuple) else one for one in keys]
+        kinds = [types[item][1] for item in method.block.items]
+        own.give_all()
+        engine.give(changed_groups.KEYS, dict(zip(named, kinds, strict=True)), found)
+        engine.give(changed_groups.OWN, dict(types), held)
+        return brought(held, engine.run(changed_groups.changed_groups_query(method, types))[1]), len(found)
+
+    own = _OwnRows(engine, query, method, columns, method.fixed)
+    return own.follow(history, changed_groups.reads_of_terms, step)
+
+
+Column: TypeAlias = tuple[str, str]
+Step: TypeAlias = Callable[[Sequence[str], Sequence[Column], Sequence[Row]], tuple[list[Row], int]]
+"""What a step makes of the rows that a view had after relations changed: those that it has, and how many were looked at."""
+
+
+@dataclass(slots=True)
+class _OwnRows:
+    """A view whose own rows follow. Relations that stand `still` never change; `says_what_became`: of rows that changed."""
+
+    engine: Computes
+    query: str
+    method: LinearRows | ChangedGroups
+    columns: Mapping[str, Mapping[str, str | None]]
+    still: Collection[str]
+    says_what_became: bool = True
+    now: Tables = field(default_factory=dict)
+
+    def follow(self, history: Sequence[Tables], reads: Callable[..., Any], step: Step) -> int:
+        self.now, count = history[0], 0
+        self.give_all()
+        names, rows = self.engine.run(self.query)
+        held = list(rows)
+        types = [one if isinstance(one, tuple) else (one, "NUMERIC" if one.startswith("n") else "TEXT") for one in names]
+        for tables in history[1:]:
+            before, self.now = self.now, {name: self.now[name] if name in self.still else tables[name] for name in tables}
+            changed = [name for name in self.method.relations if changes(before[name], self.now[name])]
+            self.give_all()
+            for name in changed:
+                self._give_changed(name, changes(before[name], self.now[name]))
+            for name in reads(self.method, changed)[0]:
+                self.engine.give(former_source(name), self.columns[name], before[name])
+            if changed:
+                leave_out(self.engine, self.method, changed, before, self.now, self.columns)
+                held, more = step(changed, types, held)
+                self.give_all()
+                count += more
+            assert multiset(held) == multiset(self.engine.run(self.query)[1]), f"{self.query}\n{before}\n{self.now}"
+        return count
+
+    def give_all(self) -> None:
+        """Give the relations as they are."""
+        for name, rows in self.now.items():
+            self.engine.give(name, self.columns[name], rows)
+
+    def _give_changed(self, name: str, rows: Sequence[Row]) -> None:
+        if self.says_what_became:
+            self.engine.give(changed_source(name), {**self.columns[name], "__change": "STRING"}, rows)
+        else:
+            self.engine.give(changed_source(name), self.columns[name], [row[:-1] for row in rows])
 
 
 def brought(held: Sequence[Row], changed: Sequence[Row]) -> list[Row]:

@@ -1,0 +1,147 @@
+"""A step of a view of which groups are kept (`incremental.kept_aggregate`).
+
+What is kept stands where the state of a stream stands: in a staging folder below the view's own, which the head names
+(`Placement.state`). So it is pinned, withdrawn and gone back to with the step. A step writes it anew, as one table, and the
+view's rows are computed from that.
+
+What is kept says of which query and of which versions of the relations it is (`StreamState.form`). Where these are not the
+ones before the step (the view was bootstrapped or changed, an apply or a restore wrote its relations, the folder is gone),
+it is computed anew from the relations as they are.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+
+from reconciler.base.dataclass import dataclass
+from reconciler.base.digest import digest_json
+from reconciler.base.errors import EngineError
+from reconciler.base.names import fold
+from reconciler.delta.opening import join_location
+from reconciler.delta.tables import table_version, typed_columns
+from reconciler.engine.protocol import CHANGE_COLUMN, Engine, Source, StoredSource, ViewBuild
+from reconciler.incremental import kept_aggregate
+from reconciler.incremental.choice import Sizes
+from reconciler.incremental.model import KeptAggregate, Way
+from reconciler.materialize.changed_sources import needed_sources
+from reconciler.materialize.view_steps import ENDED, Around, Brought, needed_by, sizes_of
+from reconciler.project.program.model import Program, View
+from reconciler.registry.placements import FormerState, Placement, StreamState
+from reconciler.state.folders import staging_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A view of which groups are kept."""
+
+    engine: Engine
+    program: Program
+    view: View
+    around: Around
+    method: KeptAggregate
+
+    @property
+    def known(self) -> StreamState | None:
+        return self.around.changes.before[fold(self.view.name)].state
+
+    @property
+    def definition(self) -> str:
+        """What is kept, and how it is laid out."""
+        return f"kept {kept_aggregate.LAYOUT}.{digest_json(kept_aggregate.state_query(self.method))}"
+
+    def form(self, placements: Mapping[str, Placement]) -> str:
+        """The definition, and the versions of the relations that it is over."""
+        places = {key: [placements[key].location, placements[key].version] for key in self.method.relations}
+        return f"{self.definition}:{digest_json(places)}"
+
+    @property
+    def is_same_definition(self) -> bool:
+        return self.known is not None and self.known.form.partition(":")[0] == self.definition
+
+    def way(self) -> Way:
+        known, changes = self.known, self.around.changes
+        is_current = known is not None and known.form == self.form(changes.before) and self._is_there(known)
+        changed = frozenset(changes.of(self.method.relations))
+        kept = known.bytes if known is not None and self.is_same_definition else None
+        known_sizes = sizes_of(self.program, self.view, changes)
+        sizes = Sizes(
+            known_sizes,
+            changed,
+            cache(changes.changed_bytes),
+            kept,
+            is_current,
+            changed_keys=changes.changed_keys,
+            needed_bytes=changes.needed_bytes,
+        )
+        return self.around.choice.way(self.method, sizes)
+
+    def attempts(self, way: Way) -> tuple[Way, ...]:
+        """What is tried, in order. Where a least or greatest value may have gone, all that is kept is made anew."""
+        return (way, Way.ANEW) if way is Way.CHANGES and self.method.extremes else (way,)
+
+    def keep(self, way: Way, step: int) -> StreamState:
+        """Write what is kept after the step."""
+        form = self.form(self.around.changes.now)
+        folder = staging_folder(self.program.name, "kept", str(step), self.view.name, form, way.value)
+        query, sources = self._by_changes() if way is Way.CHANGES else self._anew()
+        settings = dict(sorted(self.program.settings.spark.items()))
+        staging = join_location(self.around.location, folder)
+        built = self.engine.build_view(ViewBuild(f"{self.view.name} (kept)", query, (), sources, staging, settings))
+        known = self.known
+        former = None if known is None else FormerState(known.folder, step - 1, (), known.step)
+        return StreamState(folder, step, built.rows, built.bytes, former, form=form)
+
+    def finishing(self, build: ViewBuild, state: StreamState) -> ViewBuild:
+        """The view's rows, from what is kept."""
+        query = kept_aggregate.finishing_query(self.method, self._types(state))
+        others = self.around.changes.current_sources(self.program, self.method.block.elsewhere)
+        return replace(build, query=query, sources=(self._kept_source(state), *others))
+
+    def _anew(self) -> tuple[str, tuple[Source, ...]]:
+        sources = self.around.changes.current_sources(self.program, self.method.relations)
+        return kept_aggregate.state_query(self.method), sources
+
+    def _by_changes(self) -> tuple[str, tuple[Source, ...]]:
+        assert self.known is not None, "there is something that can follow"
+        changes = self.around.changes
+        changed = changes.of(self.method.relations)
+        former, current = kept_aggregate.reads_of_terms(self.method, changed)
+        sources = (
+            self._kept_source(self.known),
+            *changes.changed_sources(changed, only_added=False),
+            *changes.former_sources(former),
+            *changes.current_sources(self.program, current),
+        )
+        query = kept_aggregate.changed_query(self.method, changed, self._types(self.known), CHANGE_COLUMN)
+        return query, needed_sources(sources, needed_by(self.method, changes, changed))
+
+    def _kept_source(self, state: StreamState) -> StoredSource:
+        return StoredSource(kept_aggregate.KEPT, join_location(self.around.location, state.folder), 0)
+
+    def _types(self, state: StreamState) -> dict[str, str]:
+        """The types of the columns of what is kept."""
+        found = {one.name: one.type for one in typed_columns(join_location(self.around.location, state.folder), 0)}
+        if tuple(found) != kept_aggregate.columns_of(self.method):
+            raise EngineError("X700", f"what is kept of {self.view.name} has other columns")
+        return found
+
+    def _is_there(self, state: StreamState) -> bool:
+        return table_version(join_location(self.around.location, state.folder)) is not None
+
+
+def by_what_is_kept(work: Kept, build: ViewBuild, step: int) -> Brought:
+    way = work.way()
+    if way is Way.RECOMPUTED:
+        # What is kept tells the next steps how much that is, though they can't go on from it.
+        return Brought(work.engine.build_view(build), work.known if work.is_same_definition else None, way)
+    state: StreamState | None = None
+    for attempt in work.attempts(way):
+        try:
+            state = work.keep(attempt, step)
+            work.around.kept()
+            return Brought(work.engine.build_view(work.finishing(build, state)), state, attempt)
+        except EngineError as error:
+            if error.code in ENDED:
+                raise
+        work.around.check()
+    return Brought(work.engine.build_view(build), state, Way.GIVEN_UP)
