@@ -27,15 +27,25 @@ from reconciler.engine.stored import Transaction
 _ABOUT_AN_ACTION: Final = 1000
 
 
-def publish_added(location: str, staging: str, transaction: Transaction, commit: JsonObject | None = None) -> int:
+def publish_added(
+    location: str,
+    staging: str,
+    transaction: Transaction,
+    commit: JsonObject | None = None,
+    *,
+    after: int | None = None,
+) -> int | None:
     """Add the rows that are staged in the folder `staging` (relative to `location`) to the table; returns the version that
-    has them. Both have the same columns. A repeat adds nothing. Raises RegistryConflict (G605) where there is no table,
-    nothing is staged, the columns differ, or somebody else writes the table meanwhile."""
+    has them. Both have the same columns. A repeat adds nothing. `after` is where the table stands: where somebody else wrote
+    it since, nothing is done (None). Raises RegistryConflict (G605) where there is no table, nothing is staged, the columns
+    differ, or somebody else writes the table meanwhile."""
     table = open_log(location)
     if table is None:
         raise RegistryConflict("G605", f"there is no table at {location}")
     if has_transaction(table, transaction, location):
         return _version_with(location, int(table.version()), transaction)
+    if after is not None and table.version() != after:
+        return None
     staged = open_table(join_location(location, staging))
     if staged is None:
         raise RegistryConflict("G605", f"nothing is staged at {join_location(location, staging)}")

@@ -363,9 +363,10 @@ class Compaction:
 class RowChanges:
     """Bring rows to a table without a key and take others out of it, in one commit with the transaction. `staging` holds
     them, as a Delta table in version 0: each row once, in the columns of the table, and then how many copies of it come or,
-    where that is negative, go."""
+    where that is negative, go. `version` is where the table stands: where somebody else wrote it since, nothing is done."""
 
     location: str
+    version: int
     staging: str
     transaction: Transaction
     commit: JsonObject = field(default_factory=dict)

@@ -17,6 +17,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
+from reconciler.incremental.added_rows import with_terms
 from reconciler.incremental.model import LinearRows
 from reconciler.incremental.terms import Term, changed_source, places_of_change, quoted, term_text, with_changed_keys
 from reconciler.sql.block_model import LinearBlock, Span
@@ -34,24 +35,24 @@ def changed_rows_query(method: LinearRows, changed: Collection[str], columns: Se
     """The rows that come to a view and go from it, each once, in its columns (with their types) and `COPIES`, after
     relations (keys) changed. Their changed rows have a column `change`, which says `insert` or `delete`. None of them is
     `fixed`."""
-    parts, read = list[str](), set[str]()
+    terms, read = list[list[str]](), set[str]()
     for block in method.blocks:
-        for place in places_of_change(block.relations, changed):
-            parts += _of_relation(method.query, block, place, changed)
-            read |= {block.relations[place].relation} if block.relations[place].is_linear else set()
+        places = places_of_change(block.relations, changed)
+        terms.append([text for place in places for text in _of_relation(method.query, block, place, changed)])
+        read |= {block.relations[place].relation for place in places if block.relations[place].is_linear}
     names = [
         f"`{prefix}{key}` AS (SELECT * EXCEPT (`{change}`) FROM `{changed_source(key)}` WHERE `{change}` = '{what}')"
         for key in sorted(read)
         for prefix, what in ((_CAME, "insert"), (_WENT, "delete"))
     ]
-    return f"WITH {', '.join([*names, netted(parts, columns)])}"
+    rows = with_terms(method, terms, "SELECT *, 0")
+    return f"WITH {', '.join([*names, netted([rows], columns)])}"
 
 
 def netted(parts: Sequence[str], columns: Sequence[tuple[str, str]]) -> str:
     """The end of a query, from its last name of WITH on: rows in the columns of a view (with their types), each once, with
     `COPIES`. `parts` are queries that give them, and last the sign of each."""
     places = ", ".join(f"`{at}`" for at in range(len(columns)))
-    # A branch of UNION ALL alone may have narrower types than all of them have together.
     given = ", ".join(f"CAST(`{at}` AS {kind}) AS {quoted(name)}" for at, (name, kind) in enumerate(columns))
     keys, told = list[str](), list[str]()
     for name, kind in columns:

@@ -308,11 +308,13 @@ class StepEffects:
         self.placements[key] = placement = replace(before, state=brought.state)
         if brought.beside is not None:
             self._let_go(join_location(location, brought.beside))
-        if brought.added is not None:
-            self._add_rows(key, brought.added, built, build.sources)
-            return
-        if brought.changed is not None:
-            if self._change_rows(key, brought.changed, built, build.sources):
+        if brought.added is not None or brought.changed is not None:
+            if brought.added is not None:
+                is_done = self._add_rows(key, brought.added, built, build.sources, after=placement.version)
+            else:
+                assert brought.changed is not None
+                is_done = self._change_rows(key, brought.changed, built, build.sources)
+            if is_done:
                 return
             self.ways[view.name] = Way.GIVEN_UP.value
             self._check()
@@ -369,18 +371,25 @@ class StepEffects:
         self._tell_of(view.name, done.built)
         self._add_rows(key, done.folder, done.built, done.output.sources)
 
-    def _add_rows(self, key: str, folder: str, built: Built, sources: tuple[Source, ...]) -> None:
-        """Add rows that are staged to those that a view or stream has."""
+    def _add_rows(
+        self, key: str, folder: str, built: Built, sources: tuple[Source, ...], *, after: int | None = None
+    ) -> bool:
+        """Add rows that are staged to those that a view or stream has. False: it stands at another version than `after`."""
         placement = self.placements[key]
         location = join_location(self._target.warehouse, placement.location)
         if built.rows == 0:
             self._let_go(join_location(location, folder))
-            return
+            return True
         started = self._clock()
         transaction = view_transaction(self._intent.step)
-        version = publish_added(location, folder, transaction, {**self._said, "inputs": versions_read(sources)})
+        commit = {**self._said, "inputs": versions_read(sources)}
+        version = publish_added(location, folder, transaction, commit, after=after)
         self.seconds["publish"] += self._clock() - started
+        if version is None:
+            self._let_go(join_location(location, folder))
+            return False
         self._go_to(key, version, transaction)
+        return True
 
     def _change_rows(self, key: str, folder: str, built: Built, sources: tuple[Source, ...]) -> bool:
         """Bring staged rows to a view and take others out. False: it is to be computed from its query."""
@@ -393,7 +402,7 @@ class StepEffects:
         started = self._clock()
         transaction = view_transaction(self._intent.step)
         commit = {**self._said, "inputs": versions_read(sources)}
-        version = self._engine.change_rows(RowChanges(location, staging, transaction, commit))
+        version = self._engine.change_rows(RowChanges(location, placement.version, staging, transaction, commit))
         self.seconds["publish"] += self._clock() - started
         self._let_go(staging)
         if version is None:

@@ -10,7 +10,7 @@ from reconciler.base.names import fold
 from reconciler.sql.block_model import NotKept
 from reconciler.sql.grouping import grouped, is_plain_group
 from reconciler.sql.keyed_subqueries import KeyedTable, keyed_tables
-from reconciler.sql.linear_walk import FoundUse, LinearWalk, items_of_from, plain_tables
+from reconciler.sql.linear_walk import ALL_COLUMNS_WITHIN, FoundUse, LinearWalk, has_star_within, items_of_from, plain_tables
 from reconciler.sql.references import relation_key
 from reconciler.sql.scopes import Scope
 from reconciler.sql.surroundings import QuerySurroundings
@@ -70,6 +70,8 @@ class AggregateWalk(LinearWalk):
             return NotKept("its aggregate stands in a subquery of an expression", "join it in FROM")
         if scope.is_open:
             return NotKept("the columns of what it reads are not known", "once it was applied, they are")
+        if has_star_within(node):
+            return ALL_COLUMNS_WITHIN
         origin = self.origin(node)
         if isinstance(origin, NotKept):
             return origin

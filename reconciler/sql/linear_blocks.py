@@ -5,14 +5,15 @@ Each row that such a query gives is made of rows of the relations in which its S
 nothing else. So rows that come to one of them give rows that come to the result, and leave all others as they are.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
 from reconciler.sql.block_model import NOT_TOLD_APART, NOT_UNDERSTOOD, TAKES_TODAY, TOO_LARGE, LinearBlock, NotKept, Span
 from reconciler.sql.block_texts import block_text
+from reconciler.sql.keyed_subqueries import keyed_tables
 from reconciler.sql.limits import TooMuch
-from reconciler.sql.linear_walk import LinearWalk, relation_uses
+from reconciler.sql.linear_walk import LinearWalk, plain_tables, relation_uses
 from reconciler.sql.query import Parsed
 from reconciler.sql.surroundings import QuerySurroundings
 from reconciler.sql.times_of_today import may_take_today
@@ -33,9 +34,15 @@ def linear_blocks(
             if isinstance(block, NotKept):
                 return block
             found.append(block)
-        return tuple(found)
+        return tuple(found) if len(found) == 1 or _are_all(parsed, found) else NOT_TOLD_APART
     except (TooMuch, RecursionError):
         return TOO_LARGE
+
+
+def _are_all(parsed: Parsed, blocks: Sequence[LinearBlock]) -> bool:
+    """Whether nothing stands beside these SELECTs but UNION ALL and parentheses."""
+    others = [one for one in parsed.tokens if not any(block.rows.has(Span(one.start, one.end)) for block in blocks)]
+    return all(one.is_word("UNION", "ALL") or one.is_symbol("(") or one.is_symbol(")") for one in others)
 
 
 def _branches(tree: exp.Expr) -> list[exp.Select | NotKept]:
@@ -58,11 +65,13 @@ def _block(walk: LinearWalk, parsed: Parsed, node: exp.Select) -> LinearBlock | 
     if isinstance(origin, NotKept):
         return origin
     scope, named = walk.seen[id(node)]
-    fixed = walk.decided(node, node.expressions, scope, named)
+    where = node.args.get("where")
+    keyed = keyed_tables(where.this, plain_tables(origin[0]), walk.relations) if where is not None else ()
+    fixed = walk.decided(node, node.expressions, scope, named, keyed)
     if isinstance(fixed, NotKept):
         return fixed
     text = block_text(walk.text, parsed.tokens, node)
-    relations = relation_uses(walk, node, origin[0], parsed, text) if text is not None else None
+    relations = relation_uses(walk, node, origin[0], parsed, text, keyed) if text is not None else None
     if text is None or relations is None:
         return NOT_TOLD_APART
     if may_take_today(parsed.tokens, text.whole):

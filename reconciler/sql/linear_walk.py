@@ -37,6 +37,7 @@ _NO_RULE: Final = {
     "group": "an aggregate within it",
     "having": "an aggregate within it",
 }
+ALL_COLUMNS_WITHIN: Final = NotKept("* in an expression has no rule", "write the columns out")
 _MOST_USES: Final = 16
 """Each is a term, and stands in each of them."""
 
@@ -121,6 +122,8 @@ class LinearWalk(Analyser):
             return NotKept("a query in its FROM has no alias, or one that renames columns", "name it: (…) AS name")
         if any(one.is_star for one in node.expressions):
             return NotKept("a query in its FROM has * for columns", "write the columns out")
+        if has_star_within(node):
+            return ALL_COLUMNS_WITHIN
         why = self.why_not_linear(node)
         if why is not None:
             return why
@@ -201,6 +204,23 @@ class LinearWalk(Analyser):
     def _calls(self, node: exp.Expr) -> str:
         names = sorted({self.name_of(one) for one in node.find_all(exp.Func) if own_offset(one) is not None})
         return ", ".join(names) or "an expression in it"
+
+
+def has_star_within(node: exp.Select) -> bool:
+    """Whether an expression of a SELECT, be it an item or a condition, takes all columns (`hash(*)`), but for COUNT(*). The
+    rows that a term reads have one more, which says what became of them."""
+    on = [join.args["on"] for join in node.args.get("joins") or () if join.args.get("on") is not None]
+    clauses = [clause for part in ("where", "group", "having") if (clause := node.args.get(part)) is not None]
+    items = [item for item in node.expressions if not item.is_star]
+    return any(_is_star_within(one) for part in (*items, *on, *clauses) for one in part.walk(prune=_is_query))
+
+
+def _is_query(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Query)
+
+
+def _is_star_within(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count)
 
 
 def items_of_from(node: exp.Select) -> list[exp.Expr]:

@@ -67,7 +67,8 @@ def stage(location: str, columns: Sequence[dict[str, Any]], changed: Sequence[Ro
     staging = f"{location}/staged-{uuid.uuid4().hex}"
     named = [*columns, field("__copies", "long")]
     put_table(staging, {"type": "struct", "fields": named}, of(named, changed))
-    return RowChanges(location, staging, FIRST, {"step": 1})
+    table = plain_table(location)
+    return RowChanges(location, table.version if table is not None else 0, staging, FIRST, {"step": 1})
 
 
 def held(location: str) -> Counter[str]:
@@ -146,6 +147,16 @@ def test_nothing_is_done_where_a_row_that_goes_is_not_there(changed: list[Row], 
     before, version = held(location), DeltaTable(location).version()
     assert change_rows(stage(location, PLAIN, [*changed, (9, "new", 1)])) is None
     assert (held(location), DeltaTable(location).version()) == (before, version)
+
+
+def test_nothing_is_done_where_somebody_else_wrote_the_table(location: str) -> None:
+    put(location, PLAIN, *FILES)
+    changes = stage(location, PLAIN, ROWS)
+    table = plain_table(location)
+    assert table is not None
+    append(table, of(PLAIN, [(5, "another's")]), Transaction("another", 1))
+    assert change_rows(changes) is None
+    assert held(location)[repr((1, "a"))] == 1
 
 
 def test_nothing_is_done_where_much_is_read_or_written_or_changed(location: str) -> None:

@@ -183,6 +183,11 @@ def test_groups_may_be_computed_anew(query: str) -> None:
         ("SELECT explode(array(g, 'x')) AS g2, g, STDDEV(v) AS s FROM t GROUP BY g", "STDDEV has no rule"),
         ("SELECT g, STDDEV(v) AS s, (SELECT MAX(k) FROM t) AS m FROM t GROUP BY g", "STDDEV has no rule"),
         ("SELECT k, STDDEV(k) AS s FROM tagged GROUP BY k", "column tags of tagged is a MAP"),
+        # What changed has a column that says what became of a row.
+        ("SELECT hash(*) AS h, STDDEV(v) AS s FROM t GROUP BY hash(*)", "* in an expression has no rule"),
+        ("SELECT g, SUM(hash(*)) AS s FROM t GROUP BY g", "* in an expression has no rule"),
+        ("SELECT g, COUNT(*) AS s FROM t WHERE xxhash64(t.*) > 3 GROUP BY g", "* in an expression has no rule"),
+        ("SELECT g, COUNT(*) AS s FROM (SELECT g, hash(*) AS h FROM t) AS t WHERE h > 3 GROUP BY g", "* in an expression"),
     ],
 )
 def test_groups_that_can_not_be_computed_anew_by_themselves(query: str, reason: str) -> None:

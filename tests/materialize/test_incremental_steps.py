@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reconciler.engine.by_size import EngineBySize
-from reconciler.engine.protocol import ColumnType, RowChanges
+from reconciler.engine.protocol import Built, ColumnType, RowChanges, ViewBuild
 from reconciler.environment.session import Session
 from reconciler.environment.target import open_target
 from reconciler.incremental.choice import CHEAPEST
@@ -21,6 +21,7 @@ from reconciler.service.project import Project
 from reconciler.state.step_history import ToldOfStep
 from reconciler.testing.tables import Contents
 from tests.engine.delta_writer import DeltaWriter
+from tests.incremental.small import ComputingEngine
 from tests.incremental.till import (
     BATCHES,
     FOLLOWING,
@@ -153,6 +154,28 @@ def test_a_view_that_somebody_else_wrote_is_computed_from_its_query(till: Path) 
     put(till, 1)
     run(till)
     assert ways(till)[-1]["doubled"] == Way.RECOMPUTED
+    require_right(till)
+
+
+@pytest.mark.parametrize("what", ["delete", "insert"])
+def test_who_writes_the_table_of_a_view_while_a_step_computes_it_is_not_followed(what: str, till: Path) -> None:
+    put(till, 0)
+    run(till)
+    location = str(till / "warehouse" / placement(till, "doubled").location)
+    columns = (ColumnType("good", "string"), ColumnType("amount", "bigint"))
+
+    class Meddling(ComputingEngine):
+        def build_view(self, build: ViewBuild) -> Built:
+            built = super().build_view(build)
+            if build.view == "doubled" and "__changed_sales" in build.query:
+                DeltaWriter().write(location, Contents(columns, (("tea", 1),)), None)
+            return built
+
+    meddling = Meddling(DeltaWriter(), texts=frozenset({"good", "kind", "key_0", "__key_0"}), doubles=frozenset({"mean"}))
+    record = {"delete": {"id": 2}} if what == "delete" else {"insert": {"id": 90, "good": "cup", "amount": 90}}
+    (till / "source/sales/200.json").write_text(json.dumps(record) + "\n")
+    run(till, meddling)
+    assert ways(till)[-1]["doubled"] == Way.GIVEN_UP
     require_right(till)
 
 

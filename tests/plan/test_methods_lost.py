@@ -15,7 +15,8 @@ SUMS = "SELECT good, SUM(amount) AS amount FROM paid GROUP BY good"
     ("before", "after", "expected"),
     [
         (SALES, SALES.replace("amount > 0", "amount > rand()"), ["rand may give another value each time"]),
-        (SALES, SALES.replace("DECIMAL(10,2)", "DOUBLE"), ["SUM(amount) does not surely add up integers or decimals"]),
+        # Its groups are computed anew one by one.
+        (SALES, SALES.replace("DECIMAL(10,2)", "DOUBLE"), []),
         (SALES, SALES.replace("VIEW paid", "VIEW paid (good, amount)"), ["it reads paid, which is computed in place"]),
         (SALES, SALES.replace("amount > 0", "amount > 1"), []),
         (SALES.replace("DECIMAL(10,2)", "DOUBLE"), SALES.replace("DECIMAL(10,2)", "FLOAT"), []),
@@ -32,7 +33,7 @@ def test_whether_a_view_follows_is_told_of_stored_ones_that_did() -> None:
     stored = program(f"{SALES}CREATE MATERIALIZED VIEW revenue AS {SUMS};")
     for other in (SUMS.replace("SUM", "MAX"), SUMS.replace("SUM", "COUNT")):
         assert codes(between(stored, program(f"{SALES}CREATE MATERIALIZED VIEW revenue AS {other};")), "H941") == []
-    spread = SUMS.replace("SUM", "STDDEV")
+    spread = SUMS.replace("SUM", "collect_list")
     assert codes(between(stored, program(f"{SALES}CREATE MATERIALIZED VIEW revenue AS {spread};")), "H941") == ["revenue"]
     assert codes(between(program(SALES), program(f"{SALES}CREATE MATERIALIZED VIEW revenue AS {spread};")), "H941") == []
     assert codes(between(stored, program(f"{SALES}CREATE VIEW revenue AS {spread};")), "H941") == []

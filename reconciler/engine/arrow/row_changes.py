@@ -5,7 +5,7 @@ files are read, one at a time. Those that hold such rows are written anew withou
 
 Nothing is done (None) where that is not sure or not cheap: the table is one that is not surely read and written right
 (`delta.arrow_rows`, `arrow_writes`), a column has values that are not compared (maps), the files are large, much changed, or
-a row that goes is not there, which must not be. Zeros with other signs are two values.
+somebody else wrote the table, or a row that goes is not there. Zeros with other signs are two values.
 
 What was done already (a process died behind the commit) is found by its transaction.
 """
@@ -44,7 +44,8 @@ def change_rows(changes: RowChanges, most_read: int = MOST_READ, most_rewritten:
     last = table.opened.transaction_version(changes.transaction.application)
     if last is not None and last >= changes.transaction.version:
         return version_with(changes.location, table.version, changes.transaction)
-    changed = _changed(table, changes.staging) if _is_fit(table) else None
+    is_ours = table.version == changes.version
+    changed = _changed(table, changes.staging) if is_ours and _is_fit(table) else None
     if changed is None:
         return None
     from pyarrow import compute
