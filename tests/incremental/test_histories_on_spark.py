@@ -10,8 +10,14 @@ import pytest
 from pyspark.errors import PySparkException
 
 from reconciler.engine.protocol import Engine
+from reconciler.incremental.added_rows import added_query
+from reconciler.incremental.changed_rows import changed_rows_query
 from reconciler.incremental.kept_aggregate import KEPT, columns_of, finishing_query, state_query
-from reconciler.incremental.model import KeptAggregate
+from reconciler.incremental.model import KeptAggregate, LinearRows
+from reconciler.incremental.terms import changed_source
+from reconciler.sql.block_model import NotKept
+from reconciler.sql.linear_blocks import linear_blocks
+from reconciler.sql.surroundings import USUAL
 from tests.cells import mostly_slow
 from tests.engine.engines import session_of
 from tests.incremental.following import follow, follow_added, follow_changed, follow_groups
@@ -134,16 +140,21 @@ def test_rows_that_come_and_go_make_the_result_of_the_query(engine: OnSpark) -> 
         require_equal_changed(engine, seed)
 
 
-CHAINED = "SELECT g AS x FROM t UNION ALL SELECT CAST(NULL AS DATE) FROM u UNION ALL SELECT CAST(NULL AS TIMESTAMP) FROM t WHERE v > 3"
-
-
 def test_all_branches_of_union_all_decide_which_types_its_columns_have(engine: OnSpark) -> None:
     """Spark makes dates of the texts for the second branch, before it makes times of these for the third."""
-    t = [(key, f"2021-01-0{key} 10:00:00", 1, Decimal(1)) for key in (1, 2, 3)]
-    u = (1, "x", 1)
-    grown = [{"t": t[:1], "u": [u]}, {"t": t[:2], "u": [u]}, {"t": t, "u": [u, u]}]
-    assert follow_added(engine, CHAINED, grown, COLUMNS) > 1
-    assert follow_changed(engine, CHAINED, [*grown, {"t": t[1:], "u": [u]}, {"t": t[1:], "u": []}], COLUMNS) > 2
+    columns: dict[str, dict[str, str | None]] = {"a": {"s": "STRING"}, "b": {"d": "DATE"}, "c": {"at": "TIMESTAMP"}}
+    query = "SELECT s AS x FROM a UNION ALL SELECT d FROM b UNION ALL SELECT at FROM c"
+    blocks = linear_blocks(query, columns, USUAL)
+    assert not isinstance(blocks, NotKept)
+    rows = [("2021-01-01 10:00:00",)]
+    for name, kinds in columns.items():
+        engine.give(name, kinds, rows if name == "a" else [])
+    engine.give(changed_source("a"), columns["a"], rows)
+    names, wanted = engine.run(query)
+    assert engine.run(added_query(LinearRows(query, blocks), ["a"], names))[1] == wanted
+    engine.give(changed_source("a"), {**columns["a"], "__change": "STRING"}, [(*rows[0], "insert")])
+    changed = engine.run(changed_rows_query(LinearRows(query, blocks), ["a"], names, "__change"))[1]
+    assert changed == [(*wanted[0], 1)]
 
 
 def require_equal_groups(engine: OnSpark, seed: int) -> None:
