@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 JsonObject: TypeAlias = Mapping[str, Any]
-# `json.dumps` would make one for each value, `json.loads` look for white space around it.
+# `json.dumps` would make an encoder for each value, and `json.loads` looks for white space around each text.
 _DECODER: Final = json.JSONDecoder()
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
@@ -21,8 +21,8 @@ def canonical_json(value: Any) -> str:
 
 
 def read_json(text: str) -> Any:
-    """The value of a JSON text that nothing stands around, as those that we write: what `json.loads` gives, cheaper where
-    texts are small and many. Raises ValueError."""
+    """The value of a JSON text without white space around it, such as we write: what `json.loads` gives, cheaper where there
+    are many small texts. Raises ValueError."""
     value, end = _DECODER.raw_decode(text)
     if end != len(text):
         raise json.JSONDecodeError("more than one value", text, end)

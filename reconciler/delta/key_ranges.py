@@ -26,6 +26,11 @@ _MOST_BYTES: Final = 16 << 20
 
 def least_and_greatest(files: Iterable[AddedFiles], column: str) -> tuple[Any, Any] | None:
     """Of a column, in all these files. None where it has no value there, they are large, or it is not surely read."""
+    return _ends_of(files, column, may_lack=True)
+
+
+def _ends_of(files: Iterable[AddedFiles], column: str, *, may_lack: bool) -> tuple[Any, Any] | None:
+    """`may_lack`: NULLs are passed over; else there is no answer where there are any."""
     from pyarrow import compute
 
     found: list[Any] = []
@@ -35,7 +40,7 @@ def least_and_greatest(files: Iterable[AddedFiles], column: str) -> tuple[Any, A
             return None
         narrow = replace(one.table, schema={**one.table.schema, "fields": [field]})
         rows = rows_of(narrow, one.files)
-        if rows is None:
+        if rows is None or (rows.column(0).null_count and not may_lack):
             return None
         ends = compute.min_max(rows.column(0))
         try:
@@ -46,16 +51,10 @@ def least_and_greatest(files: Iterable[AddedFiles], column: str) -> tuple[Any, A
 
 
 def range_of(location: str, column: str) -> tuple[Any, Any] | None:
-    """The least and the greatest value of a column of a small table, in its first version. None where it has a NULL there or
-    no rows, or as of `least_and_greatest`."""
+    """The least and the greatest value of a column of a small table, in its first version. None where the column has a NULL,
+    and where `least_and_greatest` gives none."""
     table = plain_table(location, 0)
-    field = _field(table.schema, column) if table is not None else None
-    if table is None or field is None or table.bytes > _MOST_BYTES:
-        return None
-    rows = rows_of(replace(table, schema={**table.schema, "fields": [field]}), table.files)
-    if rows is None or rows.column(0).null_count:
-        return None
-    return least_and_greatest([AddedFiles(table.closed, table.files)], column)
+    return None if table is None else _ends_of([AddedFiles(table.closed, table.files)], column, may_lack=False)
 
 
 def files_between(table: OpenedTable, needed: Sequence[Between]) -> tuple[StoredFile, ...]:

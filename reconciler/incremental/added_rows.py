@@ -3,7 +3,7 @@
 A query of SELECTs over relations, put together by UNION ALL, is linear in the relations that each names in its FROM: so
 the rows that come to its result are what the query gives over the rows that came, a term for each relation (`terms`). They
 are added to the table of the view, which is not read. Where a row went, or a relation changed that is read in another way,
-the view is computed from its query.
+rows of the view may go: `changed_rows`.
 
 Source: A. Gupta, I. S. Mumick, V. S. Subrahmanian, Maintaining Views Incrementally (SIGMOD 1993), for insertions; DBSP's
 linear operators. Streams of this project give their rows so, too.

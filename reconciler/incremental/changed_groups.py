@@ -24,7 +24,6 @@ from reconciler.incremental.terms import (
     term_text,
     with_changed_keys,
 )
-from reconciler.sql.grouped_blocks import from_and_rest
 
 KEYS = "__keys"
 """Under which name the second query reads the keys."""
@@ -77,7 +76,9 @@ def changed_groups_query(method: ChangedGroups, columns: Sequence[tuple[str, str
 def _of_those(method: ChangedGroups, query: str) -> str:
     """The view's query of the rows with such keys."""
     text, keys = method.block.text, _is_among_keys(method.block.keys)
-    end, whole = from_and_rest(text)
+    end = (text.where or text.origin).end
+    # ORDER BY decides nothing here.
+    whole = text.tail.start if text.tail is not None else text.whole.end
     if text.where is None:
         return f"{query[text.whole.start : end]} WHERE {keys}{query[end:whole]}"
     return f"{query[text.whole.start : text.where.start]}({text.where.of(query)}) AND {keys}{query[end:whole]}"

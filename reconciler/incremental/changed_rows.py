@@ -13,19 +13,17 @@ are told apart by their texts as well, and MAX gives the number as it was. Colum
 Sources: A. Gupta, I. S. Mumick, V. S. Subrahmanian, Maintaining Views Incrementally (SIGMOD 1993): counting; DBSP's Z-sets.
 """
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from reconciler.incremental.added_rows import with_terms
-from reconciler.incremental.model import LinearRows
+from reconciler.incremental.model import FLOATING, LinearRows
 from reconciler.incremental.terms import Term, changed_source, places_of_change, quoted, term_text, with_changed_keys
 from reconciler.sql.block_model import LinearBlock, Span
 
 COPIES: Final = "__copies"
 """The last column of what changed: how many copies of a row come or, where it is negative, go."""
 
-_FLOATING: Final = re.compile(r"(?i)\b(FLOAT|DOUBLE)\b(?!:)")
 _SIGN: Final = "__sign"
 _CAME: Final = "__came_"
 _WENT: Final = "__went_"
@@ -56,7 +54,7 @@ def netted(parts: Sequence[str], columns: Sequence[tuple[str, str]]) -> str:
     given = ", ".join(f"CAST(`{at}` AS {kind}) AS {quoted(name)}" for at, (name, kind) in enumerate(columns))
     keys, told = list[str](), list[str]()
     for name, kind in columns:
-        floats = _FLOATING.search(kind) is not None
+        floats = FLOATING.search(kind) is not None
         keys += [quoted(name), f"CAST({quoted(name)} AS STRING)"] if floats else [quoted(name)]
         told.append(f"max({quoted(name)}) AS {quoted(name)}" if floats else quoted(name))
     return (

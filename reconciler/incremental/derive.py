@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 
 from reconciler.base.names import fold, is_foreign
 from reconciler.incremental.in_place import views_in_place, written_query
-from reconciler.incremental.model import ChangedGroups, KeptAggregate, LinearRows, Maintenance, Method, Recompute
+from reconciler.incremental.model import FLOATING, ChangedGroups, KeptAggregate, LinearRows, Maintenance, Method, Recompute
 from reconciler.project.program.model import Program, Read, Table, View
 from reconciler.project.program.settings import SPARK, are_read_plainly, decisive_settings
 from reconciler.sql.block_model import NO_AGGREGATE, AggregateBlock, GroupedBlock, NotKept
@@ -29,7 +29,6 @@ _SAY_NOTHING: Final = frozenset({SPARK, "spark.sql.session.timeZone"})
 """What decides results and has no say in what sums and counts are."""
 
 _NOT_COMPARED: Final = re.compile(r"(?i)\b(MAP<|VARIANT\b(?!:))")
-_FLOATING: Final = re.compile(r"(?i)\b(FLOAT|DOUBLE)\b(?!:)")
 
 Columns: TypeAlias = Mapping[str, str | None]
 
@@ -168,7 +167,7 @@ def _unfit(columns: Columns, used: Collection[str], with_signs: bool) -> tuple[s
             return name, "is a MAP or VARIANT, by which rows are not compared"
         if kind is None or with_signs:
             continue
-        if _FLOATING.search(kind) and (fold(name) in used or ALL_COLUMNS in used):
+        if FLOATING.search(kind) and (fold(name) in used or ALL_COLUMNS in used):
             return name, "is of floating numbers, of which equal ones may differ in a sign"
     return None
 

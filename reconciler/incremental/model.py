@@ -1,12 +1,16 @@
 """How a view is maintained: a sum type."""
 
+import re
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from reconciler.base.dataclass import dataclass
 from reconciler.incremental.terms import key_of
 from reconciler.sql.block_model import AggregateBlock, GroupedBlock, LinearBlock, RelationUse
+
+FLOATING: Final = re.compile(r"(?i)\b(FLOAT|DOUBLE)\b(?!:)")
+"""A type, as Spark writes it, with floating numbers at any depth. A field of a struct may bear such a name (`double:`)."""
 
 
 @dataclass(frozen=True, slots=True)

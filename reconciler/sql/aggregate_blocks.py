@@ -85,7 +85,7 @@ class _Clause(Enum):
 
 
 class Refused(Exception):
-    """A block can't be kept. Never leaves this module."""
+    """A block can't be kept, or its groups not be computed one by one. Whoever reads a block catches it."""
 
     def __init__(self, why: NotKept) -> None:
         self.why = why
@@ -141,13 +141,14 @@ class Reading:
         return frozenset(key for table in others if (key := relation_key(table)) in self.walk.relations)
 
     def uses_of(self, text: BlockText) -> tuple[RelationUse, ...]:
+        """The relations of the block. Raises Refused where their places in the text are not known."""
         found = relation_uses(self.walk, self.node, self.groups.uses, self.parsed, text, self.groups.keyed)
         if found is None:
             raise Refused(NOT_TOLD_APART)
         return found
 
     def item_of_key(self, at: int) -> int:
-        """The place of the item that gives a key by itself."""
+        """The place of the item that gives a key by itself. Raises Refused where there is none."""
         for place, item in enumerate(self.node.expressions):
             one = item.unalias()
             if one is self.groups.keys[at] or meaning_of(one, self.groups.scope) == self.keys[at]:

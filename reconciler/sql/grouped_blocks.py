@@ -21,7 +21,6 @@ from reconciler.sql.block_model import (
     NOT_UNDERSTOOD,
     TAKES_TODAY,
     TOO_LARGE,
-    BlockText,
     GroupedBlock,
     NotKept,
     RelationUse,
@@ -128,9 +127,3 @@ def _columns(groups: Groups, uses: tuple[RelationUse, ...]) -> tuple[tuple[int, 
             place = named[0] if len(named) == 1 else None
         found.append((place, str(meaning[2])) if place is not None and isinstance(meaning, tuple) else None)
     return tuple(found)
-
-
-def from_and_rest(text: BlockText) -> tuple[int, int]:
-    """Where FROM and WHERE of a block end, and where what follows GROUP BY and HAVING begins."""
-    end = text.tail.start if text.tail is not None else text.whole.end
-    return (text.where or text.origin).end, end

@@ -12,7 +12,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from reconciler.engine.protocol import CHANGE_COLUMN, Engine, StoredSource
-from reconciler.engine.spark.changed_rows import changed_frame
+from reconciler.engine.spark.added_rows import frame_at
+from reconciler.engine.spark.changed_rows import changed_frame, difference
 from reconciler.engine.spark.held_rows import HeldRows
 from tests.engine.engines import session_of
 
@@ -87,6 +88,8 @@ def test_what_changed_is_the_difference_of_the_rows(seed: int, tmp_path: Path, s
         source = StoredSource("t", location, last, ranges=ranges, changes=True)
         on_spark = [row.asDict(recursive=True) for row in changed_frame(session, source, ranges).collect()]
         assert changes(on_spark) == expected
+        whole = difference(frame_at(session, source, before), frame_at(session, source, after)).collect()
+        assert changes([row.asDict(recursive=True) for row in whole]) == expected
         held = HeldRows().changed(location, last, ranges)
         assert held is not None
         assert changes(held.rows.to_pylist()) == expected

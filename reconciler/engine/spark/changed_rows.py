@@ -25,7 +25,11 @@ def changed_frame(session: SparkSession, source: StoredSource, ranges: tuple[tup
     if not ranges:
         none = frame_at(session, source, source.version).limit(0)
         return none.withColumn(CHANGE_COLUMN, f.lit("insert"))
-    before, after = _both(session, source, ranges[0][0], ranges[-1][1])
+    return difference(*_both(session, source, ranges[0][0], ranges[-1][1]))
+
+
+def difference(before: DataFrame, after: DataFrame) -> DataFrame:
+    """What rows the later frame has more, and which it has less, each with what became of it."""
     floating = [part.name for part in after.schema.fields if _has_floating(part.dataType)]
     if floating:
         return _to_the_sign(before, after, floating)

@@ -60,7 +60,7 @@ def cycles(reads: Mapping[str, Iterable[str]]) -> tuple[tuple[str, ...], ...]:
 
     A cycle starts at its smallest name and goes from reader to read; it is the shortest one through that name.
     """
-    if _has_none(reads):
+    if _is_acyclic(reads):
         # So it is with nearly every graph, and to tell that is half the work.
         return ()
     edges = {name: sorted({read for read in parents if read in reads}) for name, parents in reads.items()}
@@ -68,7 +68,7 @@ def cycles(reads: Mapping[str, Iterable[str]]) -> tuple[tuple[str, ...], ...]:
     return tuple(sorted(cycle for cycle in found if cycle))
 
 
-def _has_none(reads: Mapping[str, Iterable[str]]) -> bool:
+def _is_acyclic(reads: Mapping[str, Iterable[str]]) -> bool:
     """Whether a graph has no cycle: all of it can be gone through, each after what it reads."""
     frontier, left = Frontier({name: {*parents} for name, parents in reads.items()}), len(reads)
     while frontier.ready:
