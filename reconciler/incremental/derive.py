@@ -191,7 +191,8 @@ def derived(query: str, columns: tuple[tuple[str, tuple[tuple[str, str | None], 
 def derived_groups(
     query: str, columns: tuple[tuple[str, tuple[tuple[str, str | None], ...]], ...], why: str
 ) -> ChangedGroups | Recompute:
-    """How its groups are computed anew one by one, where it is not said by `derived`; `why` not as that says."""
+    """How a query is maintained whose groups can't be kept, for the reason `why`: that is told where they can't be computed
+    anew one by one either."""
     found = _changed_groups(query, {key: dict(of) for key, of in columns})
     return found if isinstance(found, ChangedGroups) else Recompute(why)
 

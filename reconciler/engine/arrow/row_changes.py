@@ -3,9 +3,11 @@
 Delta's log tells which files may hold a row that goes: it has the least and the greatest value of each column. Only those
 files are read, one at a time. Those that hold such rows are written anew without them, in the commit that adds what comes.
 
-Nothing is done (None) where that is not sure or not cheap: the table is one that is not surely read and written right
-(`delta.arrow_rows`, `arrow_writes`), a column has values that are not compared (maps), the files are large, much changed, or
-somebody else wrote the table, or a row that goes is not there. Zeros with other signs are two values.
+Nothing is done (None) where that is not sure or not cheap:
+- The table is one that is not surely read and written right (`delta.arrow_rows`, `arrow_writes`).
+- A column has values that are not compared (maps). Zeros with other signs are two values.
+- Many rows changed, or the files are large.
+- Somebody else wrote the table, or a row that goes is not there.
 
 What was done already (a process died behind the commit) is found by its transaction.
 """
