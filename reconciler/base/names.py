@@ -26,6 +26,11 @@ def fold(name: str) -> str:
     return name.lower()
 
 
+def quoted(name: str) -> str:
+    """A name as Spark SQL reads it, whatever it holds."""
+    return f"`{name.replace('`', '``')}`"
+
+
 def is_identifier(name: str) -> bool:
     """Whether `name` can name a relation, a column or a connector's relation."""
     return _IDENTIFIER.match(name) is not None

@@ -11,8 +11,9 @@ linear operators. Streams of this project give their rows so, too.
 
 from collections.abc import Collection, Sequence
 
+from reconciler.base.names import quoted
 from reconciler.incremental.model import LinearRows
-from reconciler.incremental.terms import Term, current_reads, former_reads, places_of_change, quoted, term_text
+from reconciler.incremental.terms import Term, current_reads, former_reads, places_of_change, term_text
 from reconciler.sql.block_model import LinearBlock
 
 

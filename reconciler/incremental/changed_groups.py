@@ -13,17 +13,10 @@ Source: A. Gupta, I. S. Mumick, Maintenance of Materialized Views (1995): groups
 
 from collections.abc import Collection, Sequence
 
+from reconciler.base.names import quoted
 from reconciler.incremental.changed_rows import netted
 from reconciler.incremental.model import ChangedGroups
-from reconciler.incremental.terms import (
-    Term,
-    current_reads,
-    former_reads,
-    places_of_change,
-    quoted,
-    term_text,
-    with_changed_keys,
-)
+from reconciler.incremental.terms import Term, current_reads, former_reads, places_of_change, term_text, with_changed_keys
 
 KEYS = "__keys"
 """Under which name the second query reads the keys."""

@@ -16,9 +16,10 @@ Sources: A. Gupta, I. S. Mumick, V. S. Subrahmanian, Maintaining Views Increment
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
+from reconciler.base.names import quoted
 from reconciler.incremental.added_rows import with_terms
 from reconciler.incremental.model import FLOATING, LinearRows
-from reconciler.incremental.terms import Term, changed_source, places_of_change, quoted, term_text, with_changed_keys
+from reconciler.incremental.terms import Term, changed_source, places_of_change, term_text, with_changed_keys
 from reconciler.sql.block_model import LinearBlock, Span
 
 COPIES: Final = "__copies"

@@ -38,6 +38,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from reconciler.base.names import quoted
 from reconciler.incremental.model import KeptAggregate, KeptCount, KeptExtreme, KeptSum
 from reconciler.incremental.terms import (
     Term,
@@ -45,7 +46,6 @@ from reconciler.incremental.terms import (
     current_reads,
     former_reads,
     places_of_change,
-    quoted,
     term_text,
     with_changed_keys,
 )

@@ -14,6 +14,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from reconciler.base.dataclass import dataclass
+from reconciler.base.names import quoted
 from reconciler.sql.block_model import RelationUse, Span
 
 
@@ -112,8 +113,3 @@ def with_changed_keys(uses: Sequence[RelationUse], place: int) -> str:
 def change_of(use: RelationUse, change: str) -> str:
     """That column of the changed rows of a relation, where its FROM is read."""
     return f"{quoted(use.within[0].name if use.within else use.name)}.`{change}`"
-
-
-def quoted(name: str) -> str:
-    """A name as a query may have it."""
-    return f"`{name.replace('`', '``')}`"

@@ -8,13 +8,14 @@ from typing import Any, Final
 
 from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import EngineError
+from reconciler.base.names import quoted
 from reconciler.delta.added_files import Extremes, added_files, extremes
 from reconciler.engine.protocol import Engine, Selection, StoredSource
 from reconciler.materialize.stream_sources import Ranges, with_changes
 from reconciler.project.program.model import Clock, Program, Stream, View
 from reconciler.query.reading import Place, functions_for, sources_for
 from reconciler.registry.placements import StreamState
-from reconciler.streams.queries.parts import listed, quoted
+from reconciler.streams.queries.parts import listed
 
 MOST_VALUES: Final = 1_000
 """So many values can have a watermark of their own: each step's head has that of each."""

@@ -11,11 +11,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, StructType
 
+from reconciler.base.names import quoted
 from reconciler.delta.added_files import changed_files
 from reconciler.engine.protocol import CHANGE_COLUMN, StoredSource
 from reconciler.engine.spark.added_rows import frame_at, frame_of_files
 from reconciler.engine.spark.copies import COPIES, counted, repeated
-from reconciler.engine.spark.locations import is_plain_file, is_plain_place, quoted
+from reconciler.engine.spark.locations import is_plain_file, is_plain_place
 
 _SAME, _TEXT = "reconcile same", "reconcile text"
 

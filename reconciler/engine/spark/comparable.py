@@ -16,8 +16,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, VariantType
 
+from reconciler.base.names import quoted
 from reconciler.engine.spark.java_calls import bytes_by
-from reconciler.engine.spark.locations import quoted
 
 
 def comparable(value: Column, kind: DataType) -> Column:

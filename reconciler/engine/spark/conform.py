@@ -24,12 +24,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, TimestampType
 
 from reconciler.base.dataclass import dataclass
-from reconciler.base.names import fold
+from reconciler.base.names import fold, quoted
 from reconciler.engine.protocol import ColumnType
 from reconciler.engine.spark.failures import marked, raised, refusal
 from reconciler.engine.spark.json_bytes import as_bytes
 from reconciler.engine.spark.json_texts import is_unfit, unmarked
-from reconciler.engine.spark.locations import literal, quoted
+from reconciler.engine.spark.locations import literal
 from reconciler.engine.spark.nested import (
     FLOATS,
     TIMES,

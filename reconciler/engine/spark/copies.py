@@ -10,8 +10,9 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from reconciler.base.names import quoted
 from reconciler.engine.spark.comparable import comparable, equal, is_comparable
-from reconciler.engine.spark.locations import quoted, spark_location
+from reconciler.engine.spark.locations import spark_location
 from reconciler.engine.spark.writes import DELETES
 
 COPIES = "reconcile copies"

@@ -37,11 +37,11 @@ from pyspark.sql.types import (
 )
 
 from reconciler.base.errors import Declared, EngineError
-from reconciler.base.names import fold
+from reconciler.base.names import fold, quoted
 from reconciler.engine.protocol import FailedCalls, FunctionSource, PythonModule
 from reconciler.engine.spark import loading
 from reconciler.engine.spark.failures import marked, translated
-from reconciler.engine.spark.locations import literal, quoted
+from reconciler.engine.spark.locations import literal
 
 _BEHIND: Final = "reconcile_python_"
 _CODE: Final = "X708"

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import EngineError
+from reconciler.base.names import quoted
 from reconciler.delta.opening import path_of
 
 Sessions = Callable[[], SparkSession]
@@ -63,11 +64,6 @@ def scheme_and_authority(uri: str) -> tuple[str, str]:
 def delta_reference(location: str) -> str:
     """The Delta table at a location, as it is named in SQL."""
     return f"delta.{quoted(spark_location(location))}"
-
-
-def quoted(name: str) -> str:
-    """A name as a quoted identifier of Spark SQL."""
-    return f"`{name.replace('`', '``')}`"
 
 
 def literal(text: str) -> str:

@@ -10,10 +10,10 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
 from reconciler.base.digest import JsonObject
+from reconciler.base.names import quoted
 from reconciler.engine.protocol import TableTarget, Transaction, Written
 from reconciler.engine.spark.comparable import comparables
 from reconciler.engine.spark.copies import COPIES, HELD, coming, distinct, merge, with_held
-from reconciler.engine.spark.locations import quoted
 from reconciler.engine.spark.writes import DELETES, ORDER, append, committed
 
 _STEP, _SUM, _NET, _LOWEST = "reconcile step", "reconcile sum", "reconcile net", "reconcile lowest"

@@ -30,11 +30,11 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
-from reconciler.base.names import fold
+from reconciler.base.names import fold, quoted
 from reconciler.engine.fields import no_common_field
 from reconciler.engine.spark.failures import refusal
 from reconciler.engine.spark.json_texts import marked, unmarked
-from reconciler.engine.spark.locations import literal, quoted
+from reconciler.engine.spark.locations import literal
 from reconciler.engine.texts import FOR_NUMBERS
 from reconciler.sql.structures import Elements, Entries, Leaf, Shape, Structure, without_common_field
 

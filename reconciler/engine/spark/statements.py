@@ -13,12 +13,12 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
 from reconciler.base.errors import EngineError
-from reconciler.base.names import fold
+from reconciler.base.names import fold, quoted
 from reconciler.engine.protocol import Statement, TableTarget, Written
 from reconciler.engine.spark import copies, writes
 from reconciler.engine.spark.conform import Given, Rules, conformed, is_late
 from reconciler.engine.spark.failures import translated
-from reconciler.engine.spark.locations import Sessions, delta_reference, quoted, spark_location
+from reconciler.engine.spark.locations import Sessions, delta_reference, spark_location
 from reconciler.engine.spark.observations import observed
 from reconciler.engine.spark.views import isolated, register
 from reconciler.engine.statement import Delete, Insert, read_statement

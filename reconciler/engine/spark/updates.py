@@ -10,9 +10,9 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 
-from reconciler.base.names import fold
+from reconciler.base.names import fold, quoted
 from reconciler.engine.protocol import TableTarget
-from reconciler.engine.spark.locations import literal, quoted
+from reconciler.engine.spark.locations import literal
 from reconciler.engine.spark.writes import CAME_AND_WENT, DELETES, ORDER, SETS
 
 _WHOLE: Final = "reconcile whole"

@@ -16,7 +16,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructType
 
 from reconciler.base.errors import Declared, EngineError
-from reconciler.base.names import fold
+from reconciler.base.names import fold, quoted
 from reconciler.engine.protocol import (
     Built,
     ColumnType,
@@ -32,7 +32,7 @@ from reconciler.engine.spark.added_rows import added_frame
 from reconciler.engine.spark.changed_rows import changed_frame
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import failed_calls, register_functions
-from reconciler.engine.spark.locations import Sessions, quoted, spark_location
+from reconciler.engine.spark.locations import Sessions, spark_location
 from reconciler.engine.spark.staging import staged_before, write_staged
 from reconciler.project.program.settings import DEFAULTS, OF_A_CALL
 

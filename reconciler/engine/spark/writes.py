@@ -14,11 +14,11 @@ from pyspark.sql import functions as f
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
-from reconciler.base.names import fold
+from reconciler.base.names import fold, quoted
 from reconciler.engine.protocol import TableTarget, Transaction, Written
 from reconciler.engine.spark.commit_log import latest_version, search
 from reconciler.engine.spark.comparable import comparables
-from reconciler.engine.spark.locations import Folder, Sessions, delta_reference, folder, literal, quoted, spark_location
+from reconciler.engine.spark.locations import Folder, Sessions, delta_reference, folder, literal, spark_location
 from reconciler.engine.spark.transactions import carried, last_version
 
 ORDER = "reconcile order"

@@ -25,7 +25,7 @@ from typing import Final, assert_never
 
 from reconciler.base.declarations import Manifest, StreamDeclaration, ViewDeclaration, ViewKind
 from reconciler.base.diagnostics import Diagnostic
-from reconciler.base.names import did_you_mean, fold
+from reconciler.base.names import did_you_mean, fold, quoted
 from reconciler.project.program.model import Clock, Read, Stream, View
 from reconciler.project.program.order import cycles, topological
 from reconciler.project.program.stream_inputs import (
@@ -56,7 +56,6 @@ from reconciler.streams.model import (
     inputs_of,
 )
 from reconciler.streams.queries import Input, Moment
-from reconciler.streams.queries.parts import quoted
 from reconciler.streams.queries.write import stream_queries
 from reconciler.streams.reading import keeps_late_rows, read_transformation
 

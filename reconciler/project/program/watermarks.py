@@ -3,8 +3,9 @@
 It is what `Stream.watermark` and `Clock.least` say of the event times that came step by step, where all came in one.
 """
 
+from reconciler.base.names import quoted
 from reconciler.project.program.model import Clock, Stream
-from reconciler.streams.queries.parts import listed, quoted
+from reconciler.streams.queries.parts import listed
 
 
 def watermark_query(stream: Stream) -> str:

@@ -20,7 +20,7 @@ side as `__left_<column>` and `__right_<column>`, NULL in rows of the other.
 
 from typing import Final
 
-from reconciler.base.names import fold
+from reconciler.base.names import fold, quoted
 from reconciler.streams.model import Matches, OuterCachingJoin
 from reconciler.streams.queries import Input, LateQueries, Memory, Moment, StreamQueries
 from reconciler.streams.queries.parts import (
@@ -39,7 +39,6 @@ from reconciler.streams.queries.parts import (
     order_of,
     partition,
     query,
-    quoted,
     together,
     within,
 )

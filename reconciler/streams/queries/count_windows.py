@@ -12,6 +12,7 @@ The state has of each key the most recent rows, one less than the window (but on
 `__count`, the row's count, and `__last`, the last event time of the key in microseconds.
 """
 
+from reconciler.base.names import quoted
 from reconciler.streams.model import Accumulation, AggregateOverWindow, Count, CountTrigger
 from reconciler.streams.queries import Input, Memory, Moment, StepInput, StreamQueries
 from reconciler.streams.queries.parts import (
@@ -25,7 +26,6 @@ from reconciler.streams.queries.parts import (
     names_of,
     of_keys,
     query,
-    quoted,
     relation_alias,
     written,
 )

@@ -10,7 +10,7 @@ the rows that came in this step, in their order; it gives what it remembers now,
 The state has the keys, `__state`, what the function remembers, and `__last`, the last event time of the key in microseconds.
 """
 
-from reconciler.base.names import fold
+from reconciler.base.names import fold, quoted
 from reconciler.streams.model import Custom
 from reconciler.streams.queries import Input, Memory, Moment, StreamQueries
 from reconciler.streams.queries.parts import (
@@ -25,7 +25,6 @@ from reconciler.streams.queries.parts import (
     order_of,
     partition,
     query,
-    quoted,
     together,
     within,
 )

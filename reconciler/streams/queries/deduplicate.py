@@ -8,6 +8,7 @@
 The state has the keys, with `__last`, the last event time of the key in microseconds.
 """
 
+from reconciler.base.names import quoted
 from reconciler.streams.model import Deduplicate
 from reconciler.streams.queries import Holds, Input, Memory, Moment, StreamQueries
 from reconciler.streams.queries.parts import (
@@ -21,7 +22,6 @@ from reconciler.streams.queries.parts import (
     order_of,
     partition,
     query,
-    quoted,
     together,
     within,
 )

@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from reconciler.base.dataclass import dataclass
+from reconciler.base.names import quoted
 from reconciler.streams.model import Accumulation, AggregateOverWindow
-from reconciler.streams.queries.parts import least_multiple, quoted
+from reconciler.streams.queries.parts import least_multiple
 from reconciler.streams.queries.running_forms import over_window
 
 ORDINAL: Final = "`__o`"

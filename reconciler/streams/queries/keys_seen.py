@@ -2,9 +2,10 @@
 
 from typing import Final
 
+from reconciler.base.names import quoted
 from reconciler.streams.model import Stateful
 from reconciler.streams.queries import Input
-from reconciler.streams.queries.parts import keys_in, listed, query, quoted, together
+from reconciler.streams.queries.parts import keys_in, listed, query, together
 
 MOST: Final = 3
 """So many keys are told."""

@@ -15,8 +15,9 @@ from dataclasses import replace
 from typing import Final
 
 from reconciler.base.dataclass import dataclass
+from reconciler.base.names import quoted
 from reconciler.streams.queries import Holds, LateQueries, Memory, Moment, StreamQueries
-from reconciler.streams.queries.parts import after, after_parts, before, listed, query, quoted, together
+from reconciler.streams.queries.parts import after, after_parts, before, listed, query, together
 
 WRITTEN: Final = "__written"
 UNTIL: Final = "__until"

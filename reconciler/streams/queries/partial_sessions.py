@@ -9,6 +9,7 @@ The state has the keys, `__first` and `__last`, the first and the last event tim
 The rows that came can be folded into such sessions, too, before a step reads them.
 """
 
+from reconciler.base.names import quoted
 from reconciler.streams.model import AggregateOverWindow, Session, WindowClose
 from reconciler.streams.queries import FOLDED, LateQueries, Memory, StepInput, StreamQueries
 from reconciler.streams.queries.parts import (
@@ -21,7 +22,6 @@ from reconciler.streams.queries.parts import (
     of_keys,
     partition,
     query,
-    quoted,
     relation_alias,
     together,
 )

@@ -11,6 +11,7 @@ Where no trigger counts, the rows that came can be folded into such windows, too
 
 from dataclasses import replace
 
+from reconciler.base.names import quoted
 from reconciler.streams.model import AfterWatermark, AggregateOverWindow, CountTrigger, Hopping, Tumbling, WindowClose
 from reconciler.streams.queries import FOLDED, Memory, StepInput, StreamQueries
 from reconciler.streams.queries.firings import FIRING, ORDINAL, own_numbers
@@ -23,7 +24,6 @@ from reconciler.streams.queries.parts import (
     order_of,
     partition,
     query,
-    quoted,
     relation_alias,
     together,
 )

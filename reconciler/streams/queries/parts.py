@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from reconciler.base.dataclass import dataclass
-from reconciler.base.names import fold
+from reconciler.base.names import fold, quoted
 from reconciler.streams.model import CHANGE
 from reconciler.streams.queries import Input, LateQueries, Moment
 
@@ -26,11 +26,6 @@ NEW: Final = "`__new`"
 
 _BEFORE_ALL_TIMES: Final = -9_000_000_000_000_000_000
 _WITHOUT_ORDER: Final = re.compile(r"\bMAP\s*<|\bVARIANT\b")
-
-
-def quoted(name: str) -> str:
-    """A name as an identifier of Spark SQL."""
-    return f"`{name.replace('`', '``')}`"
 
 
 def unquoted(identifier: str) -> str:

@@ -10,6 +10,7 @@ that is given, `__count`, the row's count since the key was first seen, and `__l
 microseconds.
 """
 
+from reconciler.base.names import quoted
 from reconciler.streams.model import Previous
 from reconciler.streams.queries import Input, Memory, Moment, StepInput, StreamQueries
 from reconciler.streams.queries.parts import (
@@ -22,7 +23,6 @@ from reconciler.streams.queries.parts import (
     of_keys,
     partition,
     query,
-    quoted,
     written,
 )
 from reconciler.streams.queries.rows_by_key import COUNT, LAST, TOTAL, Columns, counted_rows

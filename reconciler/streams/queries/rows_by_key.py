@@ -7,19 +7,9 @@ in microseconds. What comes is counted on from there.
 from collections.abc import Sequence
 
 from reconciler.base.dataclass import dataclass
+from reconciler.base.names import quoted
 from reconciler.streams.queries import StepInput
-from reconciler.streams.queries.parts import (
-    NEW,
-    TIME,
-    listed,
-    micros,
-    order_of,
-    partition,
-    quoted,
-    relation_alias,
-    together,
-    within,
-)
+from reconciler.streams.queries.parts import NEW, TIME, listed, micros, order_of, partition, relation_alias, together, within
 
 COUNT = "`__count`"
 KNOWN = "`__known`"

@@ -10,6 +10,7 @@ The state has a row for each key: the keys, `__value_<name>` for each aggregate 
 `__count_<name>`), and `__last`, the last event time of the key in microseconds.
 """
 
+from reconciler.base.names import quoted
 from reconciler.streams.model import RunningAggregate
 from reconciler.streams.queries import Input, Memory, Moment, StreamQueries
 from reconciler.streams.queries.parts import (
@@ -25,7 +26,6 @@ from reconciler.streams.queries.parts import (
     order_of,
     partition,
     query,
-    quoted,
     relation_alias,
     together,
     within,

@@ -15,9 +15,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from reconciler.base.dataclass import dataclass
-from reconciler.base.names import fold
+from reconciler.base.names import fold, quoted
 from reconciler.sql.lexer import Kind, Token, query_tokens
-from reconciler.streams.queries.parts import quoted
 
 _NAMES: Final = {
     **{name: name for name in ("avg", "count", "count_if", "first", "last", "max", "min", "sum")},

@@ -18,6 +18,7 @@ The state has the rows of the sessions that are open, in all their columns, with
 fired since the row came, and `__last`: the last event time of the session in microseconds.
 """
 
+from reconciler.base.names import quoted
 from reconciler.streams.model import Accumulation, AfterWatermark, AggregateOverWindow, CountTrigger, Session, WindowClose
 from reconciler.streams.queries import Input, LateQueries, Memory, Moment, StreamQueries
 from reconciler.streams.queries.firings import (
@@ -46,7 +47,6 @@ from reconciler.streams.queries.parts import (
     order_of,
     partition,
     query,
-    quoted,
     relation_alias,
     together,
     written,

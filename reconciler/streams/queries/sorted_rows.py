@@ -7,9 +7,10 @@ the order of event time by key; the table that they are added to has no order of
 The state has the rows that were not given, in all their columns.
 """
 
+from reconciler.base.names import quoted
 from reconciler.streams.model import Sort
 from reconciler.streams.queries import Holds, Input, Memory, Moment, StreamQueries
-from reconciler.streams.queries.parts import after, late_beyond, listed, micros, names_of, query, quoted, together
+from reconciler.streams.queries.parts import after, late_beyond, listed, micros, names_of, query, together
 
 
 def sort_queries(transformation: Sort, source: Input, state: str | None, moment: Moment) -> StreamQueries:

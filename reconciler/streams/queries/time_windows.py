@@ -17,6 +17,7 @@ The state has the rows of the windows that are open, in all their columns, with 
 NULL: none yet) that they met. Triggers and aggregates can be changed over it.
 """
 
+from reconciler.base.names import quoted
 from reconciler.streams.model import AfterWatermark, AggregateOverWindow, CountTrigger, Hopping, Tumbling, WindowClose
 from reconciler.streams.queries import Holds, Input, LateQueries, Memory, Moment, StreamQueries
 from reconciler.streams.queries.firings import (
@@ -46,7 +47,6 @@ from reconciler.streams.queries.parts import (
     order_of,
     partition,
     query,
-    quoted,
     relation_alias,
     together,
     written,

@@ -15,10 +15,10 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 from reconciler.base.dataclass import dataclass
-from reconciler.base.names import fold
+from reconciler.base.names import fold, quoted
 from reconciler.engine.protocol import Emission, StoredSource
 from reconciler.engine.spark.copies import COPIES, counted, net
-from reconciler.engine.spark.locations import quoted, spark_location
+from reconciler.engine.spark.locations import spark_location
 
 
 @dataclass(frozen=True, slots=True)

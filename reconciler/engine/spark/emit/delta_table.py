@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from reconciler.base.errors import EngineError
+from reconciler.base.names import quoted
 from reconciler.engine.protocol import Check, Emission, Emitted
 from reconciler.engine.repeats import another_emission, is_repeated, what_is_kept
 from reconciler.engine.secrets import resolved
@@ -25,7 +26,7 @@ from reconciler.engine.spark.copies import COPIES, coming, merge, with_held
 from reconciler.engine.spark.emit.changes import Changes, changes, computed, shape
 from reconciler.engine.spark.emit.storage_sinks import require_no_registry_around, sink_session
 from reconciler.engine.spark.failures import translated
-from reconciler.engine.spark.locations import Sessions, folder, quoted, spark_location
+from reconciler.engine.spark.locations import Sessions, folder, spark_location
 from reconciler.engine.spark.transactions import carried, last_version
 
 

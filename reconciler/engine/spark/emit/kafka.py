@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
-from reconciler.base.names import fold
+from reconciler.base.names import fold, quoted
 from reconciler.connectors.catalogue import sink_can_delete
 from reconciler.engine.protocol import Check, Emission, Emitted
 from reconciler.engine.repeats import what_is_kept
@@ -24,7 +24,7 @@ from reconciler.engine.spark.emit.changes import Changes, changes, computed
 from reconciler.engine.spark.emit.messages import JSON_OPTIONS, require_texts_for_both, texts
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.ingest.kafka_client import client_options, topic_client
-from reconciler.engine.spark.locations import Sessions, literal, quoted
+from reconciler.engine.spark.locations import Sessions, literal
 from reconciler.engine.spark.views import isolated
 
 _DEFAULTS = {"max.block.ms": "15000", "request.timeout.ms": "10000", "delivery.timeout.ms": "30000", "acks": "all"}

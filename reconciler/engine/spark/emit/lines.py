@@ -14,9 +14,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, TimestampNTZType, TimestampType
 
 from reconciler.base.digest import JsonObject
+from reconciler.base.names import quoted
 from reconciler.engine.spark.emit.messages import LOCAL_TIME, MOMENT
 from reconciler.engine.spark.failures import raised
-from reconciler.engine.spark.locations import literal, quoted
+from reconciler.engine.spark.locations import literal
 
 _LAST_BLANK = " "
 """Readers trim whatever comes before it, tabs and other controls among them, and pass over a line that has nothing else."""

@@ -13,9 +13,10 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructTy
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
+from reconciler.base.names import quoted
 from reconciler.engine.spark.copies import COPIES, repeated
 from reconciler.engine.spark.emit.changes import Changes
-from reconciler.engine.spark.locations import literal, quoted
+from reconciler.engine.spark.locations import literal
 
 LOCAL_TIME: Final = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
 MOMENT: Final = f"{LOCAL_TIME}XXX"

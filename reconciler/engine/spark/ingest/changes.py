@@ -20,6 +20,7 @@ from typing import Any
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
+from reconciler.base.names import quoted
 from reconciler.engine.protocol import Ingestion, TableTarget, Transaction, Written
 from reconciler.engine.spark import multisets, updates, writes
 from reconciler.engine.spark.commit_log import search
@@ -27,7 +28,7 @@ from reconciler.engine.spark.conform import REASON, Other, Rules, checked
 from reconciler.engine.spark.failures import raised
 from reconciler.engine.spark.ingest import rejects
 from reconciler.engine.spark.ingest.incoming import ORIGIN, PROVEN, RECORD, UNKNOWN, Incoming, Proven
-from reconciler.engine.spark.locations import folder, literal, quoted, spark_location
+from reconciler.engine.spark.locations import folder, literal, spark_location
 from reconciler.engine.spark.observations import observed
 from reconciler.engine.spark.updates import sets_of
 from reconciler.engine.spark.writes import DELETES, SETS

@@ -13,13 +13,13 @@ from pyspark.sql import SparkSession
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
 from reconciler.base.moments import moment_of_milliseconds
-from reconciler.base.names import did_you_mean, fold
+from reconciler.base.names import did_you_mean, fold, quoted
 from reconciler.engine.protocol import Available, Ingestion
 from reconciler.engine.spark.conform import by_name
 from reconciler.engine.spark.ingest.datagen_plan import ROWS_AT_ONCE, due_at, next_rows, plan_at, plans_of
 from reconciler.engine.spark.ingest.datagen_values import ROW, value
 from reconciler.engine.spark.ingest.incoming import Incoming
-from reconciler.engine.spark.locations import Sessions, quoted
+from reconciler.engine.spark.locations import Sessions
 from reconciler.engine.spark.writes import ORDER
 
 

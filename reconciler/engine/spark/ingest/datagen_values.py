@@ -12,8 +12,9 @@ from datetime import UTC, date, datetime
 from typing import Any, Final
 
 from reconciler.base.errors import EngineError
+from reconciler.base.names import quoted
 from reconciler.engine.protocol import ColumnType
-from reconciler.engine.spark.locations import literal, quoted
+from reconciler.engine.spark.locations import literal
 from reconciler.engine.spark.nested import FLOATS
 
 ROW: Final = "reconcile row"

@@ -29,7 +29,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
-from reconciler.base.names import fold
+from reconciler.base.names import fold, quoted
 from reconciler.engine.delta_versions import only_added, table_id
 from reconciler.engine.protocol import Ingestion, TableTarget
 from reconciler.engine.spark.conform import by_name
@@ -37,15 +37,7 @@ from reconciler.engine.spark.copies import COPIES, net, repeated
 from reconciler.engine.spark.ingest.delta_columns import HIGHEST_ID, MODE, Columns, changed_everywhere, columns_of, same
 from reconciler.engine.spark.ingest.incoming import Incoming, with_fields
 from reconciler.engine.spark.ingest.storage import sessions_with
-from reconciler.engine.spark.locations import (
-    folder,
-    hadoop_path,
-    literal,
-    local_path,
-    quoted,
-    scheme_and_authority,
-    spark_location,
-)
+from reconciler.engine.spark.locations import folder, hadoop_path, literal, local_path, scheme_and_authority, spark_location
 from reconciler.engine.spark.nested import cast_by_name
 from reconciler.engine.spark.writes import DELETES, ORDER, hashed
 from reconciler.sql.structures import Leaf, shape_of

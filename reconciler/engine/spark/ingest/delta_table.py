@@ -24,7 +24,7 @@ from pyspark.sql import functions as f
 from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
-from reconciler.base.names import fold
+from reconciler.base.names import fold, quoted
 from reconciler.engine.delta_versions import committed_at, table_id
 from reconciler.engine.protocol import Available, Ingestion
 from reconciler.engine.spark.commit_log import latest_version
@@ -32,7 +32,7 @@ from reconciler.engine.spark.conform import by_name
 from reconciler.engine.spark.ingest.delta_changes import ANOTHER_TABLE, ChangedTable, changed_rows
 from reconciler.engine.spark.ingest.incoming import Incoming, with_fields
 from reconciler.engine.spark.ingest.storage import sessions_with, storage_options
-from reconciler.engine.spark.locations import Folder, Sessions, delta_reference, folder, literal, quoted, spark_location
+from reconciler.engine.spark.locations import Folder, Sessions, delta_reference, folder, literal, spark_location
 from reconciler.engine.spark.writes import ORDER, hashed
 
 _MODES = ("follow", "snapshot", "snapshot_and_follow")

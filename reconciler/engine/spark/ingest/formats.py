@@ -27,7 +27,7 @@ from pyspark.sql import functions as f
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
-from reconciler.base.names import fold
+from reconciler.base.names import fold, quoted
 from reconciler.engine.fields import missing_fields, unknown_fields
 from reconciler.engine.protocol import ColumnType, TableTarget
 from reconciler.engine.quotes import OTHER_WIDTH, UNMATCHED_QUOTES, quoted_field_of
@@ -37,7 +37,7 @@ from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, UNKNOWN, Inc
 from reconciler.engine.spark.ingest.int96 import FINER, with_finer
 from reconciler.engine.spark.ingest.json_records import is_written, json_records
 from reconciler.engine.spark.json_texts import shown
-from reconciler.engine.spark.locations import literal, quoted, spark_location
+from reconciler.engine.spark.locations import literal, spark_location
 from reconciler.engine.spark.writes import ORDER
 from reconciler.engine.texts import FOR_NOTHING, HOLDS_NUL, NONCHARACTER, NOT_UTF_8
 from reconciler.sql.types import storage_type

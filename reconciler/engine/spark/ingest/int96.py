@@ -20,10 +20,9 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructField, StructType, TimestampType
 
 from reconciler.base.errors import EngineError
-from reconciler.base.names import fold
+from reconciler.base.names import fold, quoted
 from reconciler.engine.spark.ingest.storage import sessions_with
 from reconciler.engine.spark.java_calls import long_by
-from reconciler.engine.spark.locations import quoted
 
 FINER = "reconcile finer"
 """The column that says of which moment too much would be cut, beginning with a code; NULL where none is too fine."""

@@ -25,9 +25,10 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
+from reconciler.base.names import quoted
 from reconciler.engine.protocol import ColumnType
 from reconciler.engine.spark.json_texts import STRICT, is_unfit, strict
-from reconciler.engine.spark.locations import literal, quoted
+from reconciler.engine.spark.locations import literal
 from reconciler.engine.spark.nested import FLOATS, may_vanish
 
 _CORRUPT: Final = "reconcile corrupt"

@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
-from reconciler.base.names import fold
+from reconciler.base.names import fold, quoted
 from reconciler.engine.fields import MOST_FIELDS
 from reconciler.engine.http_ranges import WITH_UPDATES
 from reconciler.engine.protocol import ColumnType, TableTarget
@@ -46,7 +46,7 @@ from reconciler.engine.spark.ingest.json_objects import (
 )
 from reconciler.engine.spark.json_bytes import is_array
 from reconciler.engine.spark.json_texts import is_unfit, marked, shown, strict, unfit_or, unmarked
-from reconciler.engine.spark.locations import literal, quoted
+from reconciler.engine.spark.locations import literal
 from reconciler.engine.spark.nested import FLOATS, may_vanish
 from reconciler.engine.spark.writes import ORDER
 from reconciler.engine.texts import FOR_NUMBERS

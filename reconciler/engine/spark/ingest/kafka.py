@@ -30,6 +30,7 @@ from pyspark.sql import DataFrame, SparkSession
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
 from reconciler.base.moments import moment_of_milliseconds
+from reconciler.base.names import quoted
 from reconciler.engine.protocol import Available, Ingestion
 from reconciler.engine.spark.ingest.in_parts import is_large
 from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, Incoming
@@ -44,7 +45,7 @@ from reconciler.engine.spark.ingest.kafka_offsets import (
     require_same_topic,
     stored,
 )
-from reconciler.engine.spark.locations import Sessions, quoted
+from reconciler.engine.spark.locations import Sessions
 from reconciler.engine.spark.writes import ORDER
 
 _SEEK = "seek"

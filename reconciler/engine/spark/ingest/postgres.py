@@ -18,12 +18,13 @@ from pyspark.sql.types import DecimalType
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
+from reconciler.base.names import quoted
 from reconciler.base.secrets.known_values import without_secrets_within
 from reconciler.connectors.database_addresses import AddressParts, split_address
 from reconciler.engine.protocol import Available, Ingestion
 from reconciler.engine.spark.conform import by_name
 from reconciler.engine.spark.ingest.incoming import Incoming, with_fields
-from reconciler.engine.spark.locations import Sessions, literal, quoted
+from reconciler.engine.spark.locations import Sessions, literal
 
 _WITHOUT_PRECISION = DecimalType(38, 18)
 _UNREACHABLE = "08"

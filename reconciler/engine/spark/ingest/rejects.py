@@ -15,12 +15,13 @@ from pyspark.sql import functions as f
 
 from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import EngineError
+from reconciler.base.names import quoted
 from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
 from reconciler.engine.protocol import Ingestion
 from reconciler.engine.spark.commit_log import search
 from reconciler.engine.spark.conform import CODE_OF_LATE, REASON
 from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, Numbered
-from reconciler.engine.spark.locations import Sessions, folder, literal, quoted, spark_location
+from reconciler.engine.spark.locations import Sessions, folder, literal, spark_location
 from reconciler.engine.spark.writes import ORDER
 from reconciler.engine.stored import dead_letters_of
 
