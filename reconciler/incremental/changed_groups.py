@@ -1,12 +1,13 @@
-"""Groups that change: those of which rows came or went are computed anew, and take the place of those that the view had.
+"""Groups that change: those of which rows came or went are computed anew, and take the place of those that the view had. A
+group is what GROUP BY puts together, or a partition of windows (`sql.grouped_blocks`).
 
-It takes no rule for what is aggregated: sums of floating numbers, percentiles, several COUNT(DISTINCT …), whatever gives the
-same for the same rows. There are two queries. The first gives the keys of all rows that came or went, by the terms of the
-change (`terms`). The second asks the view's query of the rows with such keys, and takes from that the rows that the view had
-with these keys. What is left are rows that come and go, as of `changed_rows`.
+It takes no rule for what is computed of a group: sums of floating numbers, percentiles, several COUNT(DISTINCT …), the latest
+row, whatever looks at no other group. There are two queries. The first gives the keys of all rows that came or went, by the
+terms of the change (`terms`). The second asks the view's query of the rows with such keys, and takes from that the rows that
+the view had with these keys. What is left are rows that come and go, as of `changed_rows`.
 
 Keys are compared as groups are: NULLs are equal, and so are zeros. The view's own rows say of which group they are, for each
-key is an item of the select list.
+key is a column of the result.
 
 Source: A. Gupta, I. S. Mumick, Maintenance of Materialized Views (1995): groups that are affected.
 """
@@ -68,13 +69,10 @@ def changed_groups_query(method: ChangedGroups, columns: Sequence[tuple[str, str
 
 def _of_those(method: ChangedGroups, query: str) -> str:
     """The view's query of the rows with such keys."""
-    text, keys = method.block.text, _is_among_keys(method.block.keys)
-    end = (text.where or text.origin).end
-    # ORDER BY decides nothing here.
-    whole = text.tail.start if text.tail is not None else text.whole.end
+    text, end, keys = method.block.text, method.block.end, _is_among_keys(method.block.keys)
     if text.where is None:
-        return f"{query[text.whole.start : end]} WHERE {keys}{query[end:whole]}"
-    return f"{query[text.whole.start : text.where.start]}({text.where.of(query)}) AND {keys}{query[end:whole]}"
+        return f"{query[: text.origin.end]} WHERE {keys}{query[text.origin.end : end]}"
+    return f"{query[: text.where.start]}({text.where.of(query)}) AND {keys}{query[text.where.end : end]}"
 
 
 def _is_among_keys(values: Sequence[str]) -> str:

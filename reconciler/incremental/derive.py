@@ -30,6 +30,10 @@ _SAY_NOTHING: Final = frozenset({SPARK, "spark.sql.session.timeZone"})
 
 _NOT_COMPARED: Final = re.compile(r"(?i)\b(MAP<|VARIANT\b(?!:))")
 
+_NOTHING_FOLLOWS: Final = NotKept(
+    "all that it reads stands in subqueries, or behind outer joins, where changes have no rule"
+)
+
 Columns: TypeAlias = Mapping[str, str | None]
 
 
@@ -181,10 +185,18 @@ def derived(query: str, columns: tuple[tuple[str, tuple[tuple[str, str | None], 
     if isinstance(found, Recompute):
         from reconciler.sql.inlined import without_names
 
-        # What stands in the way then is in the way in any case; WITH is not.
         without = without_names(query)
-        return _derived(without, known) if without is not None else found
-    return found
+        if without is not None:
+            # What stands in the way then is in the way in any case; WITH is not.
+            query, found = without, _derived(without, known)
+    if isinstance(found, KeptAggregate | LinearRows) or "*" not in query:
+        return found
+    from reconciler.sql.written_stars import without_stars
+
+    written = without_stars(query, known, USUAL)
+    other = _derived(written, known) if written is not None else found
+    # Groups that are computed anew cost more than those that are kept.
+    return found if isinstance(other, Recompute) or type(other) is type(found) else other
 
 
 @lru_cache(maxsize=1024)
@@ -197,13 +209,14 @@ def derived_groups(
     return found if isinstance(found, ChangedGroups) else Recompute(why)
 
 
-def _changed_groups(query: str, known: Mapping[str, Columns]) -> Maintenance:
+def _changed_groups(query: str, known: Mapping[str, Columns]) -> ChangedGroups | NotKept:
     from reconciler.sql.grouped_blocks import grouped_block
 
     block = grouped_block(query, known, USUAL)
-    if isinstance(block, GroupedBlock):
-        return _if_any_follows(ChangedGroups(query, block))
-    return Recompute(block.reason, block.hint)
+    if not isinstance(block, GroupedBlock):
+        return block
+    found = ChangedGroups(query, block)
+    return found if not found.fixed.issuperset(found.relations) else _NOTHING_FOLLOWS
 
 
 def _derived(query: str, known: Mapping[str, Columns]) -> Maintenance:
@@ -218,13 +231,14 @@ def _derived(query: str, known: Mapping[str, Columns]) -> Maintenance:
     if isinstance(block, AggregateBlock):
         return _if_any_follows(kept_aggregate(query, block))
     groups = _changed_groups(query, known)
-    if not isinstance(groups, Recompute):
+    if not isinstance(groups, NotKept):
         return groups
-    # What has an aggregate is not linear: why that has no rule says more.
-    return Recompute(block.reason, block.hint) if block is not NO_AGGREGATE else Recompute(blocks.reason, blocks.hint)
+    # What has an aggregate, or a window, is not linear: why that has no rule says more.
+    why = next(one for one in (block, groups, blocks) if one is not NO_AGGREGATE)
+    return Recompute(why.reason, why.hint)
 
 
 def _if_any_follows(found: Method) -> Maintenance:
     if not found.fixed.issuperset(found.relations):
         return found
-    return Recompute("all that it reads stands in subqueries, or behind outer joins, where changes have no rule")
+    return Recompute(_NOTHING_FOLLOWS.reason)

@@ -147,14 +147,6 @@ class Reading:
             raise Refused(NOT_TOLD_APART)
         return found
 
-    def item_of_key(self, at: int) -> int:
-        """The place of the item that gives a key by itself. Raises Refused where there is none."""
-        for place, item in enumerate(self.node.expressions):
-            one = item.unalias()
-            if one is self.groups.keys[at] or meaning_of(one, self.groups.scope) == self.keys[at]:
-                return place
-        raise Refused(NotKept("a key of GROUP BY is no item of the select list", "add it there"))
-
     def key_texts(self, text: BlockText, items: tuple[Span, ...]) -> tuple[str, ...]:
         """What each key is, be it written so in GROUP BY, or an item's number or alias; of SELECT DISTINCT the items."""
         if self.node.args.get("group") is None:

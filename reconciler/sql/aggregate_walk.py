@@ -1,6 +1,6 @@
 """Walk a query for the blocks that group rows of relations, and judge what decides the groups of each: FROM, WHERE, keys."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from sqlglot import exp
@@ -10,7 +10,15 @@ from reconciler.base.names import fold
 from reconciler.sql.block_model import NotKept
 from reconciler.sql.grouping import grouped, is_plain_group
 from reconciler.sql.keyed_subqueries import KeyedTable, keyed_tables
-from reconciler.sql.linear_walk import ALL_COLUMNS_WITHIN, FoundUse, LinearWalk, has_star_within, items_of_from, plain_tables
+from reconciler.sql.linear_walk import (
+    ALL_COLUMNS_WITHIN,
+    FoundUse,
+    LinearWalk,
+    Origin,
+    has_star_within,
+    items_of_from,
+    plain_tables,
+)
 from reconciler.sql.references import relation_key
 from reconciler.sql.scopes import Scope
 from reconciler.sql.surroundings import QuerySurroundings
@@ -66,36 +74,54 @@ class AggregateWalk(LinearWalk):
         return isinstance(call, exp.AggFunc) or self.name_of(call) in spark_aggregates()
 
     def _groups(self, node: exp.Select, scope: Scope, named: Named) -> Groups | NotKept:
-        if scope.parent is not None:
-            return NotKept("its aggregate stands in a subquery of an expression", "join it in FROM")
-        if scope.is_open:
-            return NotKept("the columns of what it reads are not known", "once it was applied, they are")
-        if has_star_within(node):
-            return ALL_COLUMNS_WITHIN
-        origin = self.origin(node)
-        if isinstance(origin, NotKept):
-            return origin
-        group = node.args.get("group")
-        if group is not None and not is_plain_group(group):
-            return NotKept("ROLLUP, CUBE and GROUPING SETS have no rule", "make a view of each grouping")
-        if group is not None and group.args.get("all"):
-            return NotKept("GROUP BY ALL has no rule", "write the keys out")
-        aliases = {fold(item.alias): item.this for item in node.expressions if isinstance(item, exp.Alias)}
-        if group is None and node.args.get("distinct") is not None:
+        rows = self.rows(node)
+        if isinstance(rows, NotKept):
+            return rows
+        keys = self.grouping_keys(node, scope)
+        if isinstance(keys, NotKept):
+            return keys
+        if node.args.get("group") is None and node.args.get("distinct") is not None:
             distinct = self._distinct_items(node)
             if isinstance(distinct, NotKept):
                 return distinct
             keys = distinct
-        else:
-            keys = tuple(grouped(node, group, scope, aliases))
-        if group is not None and (len(keys) != len(group.expressions) or any(isinstance(key, exp.Tuple) for key in keys)):
-            return NotKept("its GROUP BY is not surely understood", "write each key as an expression")
         if any(isinstance(key.unnest(), exp.Literal) or key.find(exp.Query) is not None for key in keys):
             return NotKept("it groups by what is no expression of columns")
+        return self.told_by(node, keys, *rows)
+
+    def rows(self, node: exp.Select) -> Origin | NotKept:
+        """What a block reads in its FROM, where it is no subquery of an expression and all its columns are known."""
+        scope, _ = self.seen[id(node)]
+        if scope.parent is not None:
+            return NotKept("its aggregate stands in a subquery of an expression", "join it in FROM")
+        if scope.is_open:
+            return NotKept("the columns of what it reads are not known", "once it was applied, they are")
+        return ALL_COLUMNS_WITHIN if has_star_within(node) else self.origin(node)
+
+    def grouping_keys(self, node: exp.Select, scope: Scope) -> tuple[exp.Expr, ...] | NotKept:
+        """What GROUP BY of a block names; nothing where it has none."""
+        group = node.args.get("group")
+        if group is None:
+            return ()
+        if not is_plain_group(group):
+            return NotKept("ROLLUP, CUBE and GROUPING SETS have no rule", "make a view of each grouping")
+        if group.args.get("all"):
+            return NotKept("GROUP BY ALL has no rule", "write the keys out")
+        aliases = {fold(item.alias): item.this for item in node.expressions if isinstance(item, exp.Alias)}
+        keys = tuple(grouped(node, group, scope, aliases))
+        if len(keys) != len(group.expressions) or any(isinstance(key, exp.Tuple) for key in keys):
+            return NotKept("its GROUP BY is not surely understood", "write each key as an expression")
+        return keys
+
+    def told_by(
+        self, node: exp.Select, keys: Sequence[exp.Expr], uses: tuple[FoundUse, ...], beside: frozenset[str]
+    ) -> Groups | NotKept:
+        """The rows of a block by keys; `uses` are the relations of its FROM, `beside` those that subqueries there read."""
+        scope, named = self.seen[id(node)]
         where = node.args.get("where")
-        keyed = keyed_tables(where.this, plain_tables(origin[0]), self.relations) if where is not None else ()
+        keyed = keyed_tables(where.this, plain_tables(uses), self.relations) if where is not None else ()
         fixed = self.decided(node, keys, scope, named, keyed)
-        return fixed if isinstance(fixed, NotKept) else Groups(origin[0], keys, keyed, fixed | origin[1], scope, named)
+        return fixed if isinstance(fixed, NotKept) else Groups(uses, tuple(keys), keyed, fixed | beside, scope, named)
 
     def _distinct_items(self, node: exp.Select) -> tuple[exp.Expr, ...] | NotKept:
         """The items of a SELECT DISTINCT without GROUP BY: these are its keys. With aggregates it has no keys."""

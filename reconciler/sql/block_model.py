@@ -127,11 +127,13 @@ class LinearBlock:
 
 @dataclass(frozen=True, slots=True)
 class GroupedBlock:
-    """A query that is one SELECT with GROUP BY (`grouped_blocks`). `keys` are texts. Of each key, `items` has the place of
-    the item that gives it, and `columns` the column that it is, with the place of its relation (None: it is none). `fixed`
-    are relations (keys) that its subqueries read."""
+    """A query whose rows fall into groups (`grouped_blocks`), and its innermost SELECT (`text`). `end` is where the query
+    ends, less an ORDER BY that decides nothing. `keys` are texts, within that SELECT. Of each key, `items` has its place
+    among the columns of the query, and `columns` the column that it is, with the place of its relation (None: it is none).
+    `fixed` are relations (keys) that its subqueries read."""
 
     text: BlockText
+    end: int
     relations: tuple[RelationUse, ...]
     keys: tuple[str, ...]
     items: tuple[int, ...]

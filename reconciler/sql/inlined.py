@@ -5,7 +5,7 @@ The text of a query stays as it is but for the names that are replaced. There is
 else within the text that is put there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from sqlglot import exp
@@ -36,9 +36,21 @@ def inlined(query: str, bodies: Mapping[str, str]) -> str | None:
             if span is None or any(part and name not in ("this", "alias") for name, part in table.args.items()):
                 return None
             # A comment may end the text, up to the end of its line.
-            put.append((span, f"(\n{body}\n)" if table.alias else f"(\n{body}\n) AS {span.of(query)}"))
-    if not put:
-        return query
+            read = _only_name(body) or f"(\n{body}\n)"
+            put.append((span, read if table.alias else f"{read} AS {span.of(query)}"))
+    return replaced(query, put) if put else query
+
+
+def _only_name(body: str) -> str | None:
+    """What a query reads that is nothing but `SELECT * FROM` a relation."""
+    parsed = parse_query(body)
+    if not isinstance(parsed, Parsed) or [token.text.upper() for token in parsed.tokens[:3]] != ["SELECT", "*", "FROM"]:
+        return None
+    return parsed.tokens[3].text if len(parsed.tokens) == 4 and parsed.tokens[3].kind in (Kind.WORD, Kind.QUOTED) else None
+
+
+def replaced(query: str, put: Iterable[tuple[Span, str]]) -> str | None:
+    """A query with texts in the place of parts of it. None where that would be long."""
     parts, position = [], 0
     for span, text in sorted(put, key=lambda pair: pair[0].start):
         parts += [query[position : span.start], text]

@@ -185,6 +185,59 @@ def grouped_query_by(chance: Random, on_spark: bool) -> str:
     return f"SELECT {', '.join(listed)} FROM {origin}{where} GROUP BY {', '.join(keys)}{having.replace('a0', 'COUNT(*)')}"
 
 
+_OVER: Final = (
+    "RANK() OVER (PARTITION BY {keys} ORDER BY nv, xg)",
+    "DENSE_RANK() OVER (PARTITION BY {keys} ORDER BY xg DESC)",
+    "SUM(nv) OVER (PARTITION BY {keys} ORDER BY nv)",
+    "COUNT(nv) OVER (PARTITION BY {keys})",
+    "ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {all})",
+    "LAG(nv) OVER (PARTITION BY {keys} ORDER BY {all})",
+    "COUNT(*) OVER (PARTITION BY {keys} ORDER BY {all} ROWS 1 PRECEDING) + MAX(nv) OVER (PARTITION BY xg, nk)",
+)
+_OVER_ON_SPARK: Final = (
+    "LAST_VALUE(nv) IGNORE NULLS OVER (PARTITION BY {keys} ORDER BY {all})",
+    "NTILE(2) OVER (PARTITION BY {keys} ORDER BY {all})",
+    "percentile(nv, 0.5) OVER (PARTITION BY {keys})",
+    "CUME_DIST() OVER (PARTITION BY {keys} ORDER BY nv)",
+)
+
+
+def layered_query_by(chance: Random, on_spark: bool) -> str:
+    """SELECTs around each other with windows and groups, which all have nk among their keys. Windows whose order decides are
+    ordered by all columns, so that rows that tie are the same."""
+    froms = [one for one in _FROM if "named" not in one[0]]
+    origin, names = chance.choice(froms)
+    t = chance.choice([name for name in names if name != "u"])
+    where = chance.choice(_WHERE if chance.random() < 0.7 else _SUBQUERIES).format(t=t)
+    key = chance.choice(("{t}.k", "{t}.k", "{t}.k % 2")).format(t=t)
+    query = f"SELECT {key} AS nk, {t}.g AS xg, {t}.v AS nv FROM {origin.format(w='')}{where}"
+    if chance.random() < 0.2:
+        query = "SELECT k AS nk, g AS xg, v AS nv FROM (SELECT * FROM t WHERE v > 0) AS a"
+    columns = ["nk", "xg", "nv"]
+    kinds = [chance.choice(("window", "groups", "distinct"))]
+    kinds += chance.choices(("window", "filter", "groups", "distinct", "columns"), k=chance.randint(0, 2))
+    chance.shuffle(kinds)
+    for at, kind in enumerate(kinds):
+        around = f"({query}){chance.choice((' AS s', ''))}"
+        keys = ", ".join(chance.choice((["nk"], ["nk"], ["nk", "xg"], ["xg", "nk"])))
+        if kind == "window":
+            window = chance.choice((*_OVER, *_OVER_ON_SPARK) if on_spark else _OVER).format(
+                keys=keys, all=", ".join(columns)
+            )
+            listed = chance.choice(("*", ", ".join(columns)))
+            query, columns = f"SELECT {listed}, {window} AS nw{at} FROM {around}", [*columns, f"nw{at}"]
+        elif kind == "groups":
+            largest = chance.choice([one for one in columns if one != "xg"])
+            query = f"SELECT nk, xg, COUNT(*) AS n{at}, MAX({largest}) AS nv FROM {around} GROUP BY {keys}, nk, xg"
+            columns = ["nk", "xg", f"n{at}", "nv"]
+        elif kind == "filter":
+            query = f"SELECT * FROM {around} WHERE {columns[-1]} > 1 OR nk = 1"
+        else:
+            columns = [*dict.fromkeys((chance.choice(columns), "nk", "xg", "nv"))]
+            query = f"SELECT {'DISTINCT ' if kind == 'distinct' else ''}{', '.join(columns)} FROM {around}"
+    return query
+
+
 _ITEMS: Final = (
     "{t}.k AS n{at}",
     "{t}.g AS x{at}",

@@ -61,7 +61,10 @@ def written(query: str) -> dict[str, str]:
         return {name: "\n".join(broken(text)) + "\n" for name, text in found.items()}
     if isinstance(method, ChangedGroups):
         changed = sorted({*method.relations} - method.fixed)
-        columns = [(f"c{at}", "DOUBLE" if at else "STRING") for at in range(len(method.block.text.items))]
+        columns = [
+            (f"c{at}", "DOUBLE" if at else "STRING")
+            for at in range(max(len(method.block.text.items), *method.block.items, 2))
+        ]
         found = {"keys.sql": keys_query(method, changed), "groups.sql": changed_groups_query(method, columns)}
         return {name: "\n".join(broken(text)) + "\n" for name, text in found.items()}
     kept = method

@@ -19,6 +19,7 @@ from tests.incremental.queries import (
     growing_history_by,
     history_by,
     kept_of,
+    layered_query_by,
     linear_query_by,
     query_by,
 )
@@ -104,7 +105,7 @@ def test_groups_that_are_computed_anew_make_the_result_of_the_query_in_many_more
 
 def changed_groups_make_the_result(seed: int) -> int:
     chance = Random(seed)
-    query = grouped_query_by(chance, on_spark=False)
+    query = (layered_query_by if seed % 2 else grouped_query_by)(chance, on_spark=False)
     return follow_groups(Small(), query, [plain(one) for one in history_by(chance, 3)], WITHOUT_DECIMALS)
 
 

@@ -28,6 +28,7 @@ from tests.incremental.queries import (
     growing_history_by,
     history_by,
     kept_of,
+    layered_query_by,
     linear_query_by,
     query_by,
 )
@@ -159,7 +160,8 @@ def test_all_branches_of_union_all_decide_which_types_its_columns_have(engine: O
 
 def require_equal_groups(engine: OnSpark, seed: int) -> None:
     chance = Random(f"groups on spark {seed}")
-    follow_groups(engine, grouped_query_by(chance, on_spark=True), list(history_by(chance, 3)), COLUMNS)
+    query = (layered_query_by if seed % 2 else grouped_query_by)(chance, on_spark=True)
+    follow_groups(engine, query, list(history_by(chance, 3)), COLUMNS)
 
 
 def test_groups_that_are_computed_anew_make_the_result_of_the_query(engine: OnSpark) -> None:
