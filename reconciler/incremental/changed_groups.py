@@ -1,10 +1,10 @@
 """Groups that change: those of which rows came or went are computed anew, and take the place of those that the view had. A
 group is what GROUP BY puts together, or a partition of windows (`sql.grouped_blocks`).
 
-It takes no rule for what is computed of a group: sums of floating numbers, percentiles, several COUNT(DISTINCT …), the latest
-row, whatever looks at no other group. There are two queries. The first gives the keys of all rows that came or went, by the
-terms of the change (`terms`). The second asks the view's query of the rows with such keys, and takes from that the rows that
-the view had with these keys. What is left are rows that come and go, as of `changed_rows`.
+It takes no rule for what is computed of a group: sums of floating numbers, percentiles, several COUNT(DISTINCT …), the
+latest row, whatever looks at no other group. There are two queries. The first gives the keys of all rows that came or went,
+by the terms of the change (`terms`). The second asks the view's query of the rows with such keys, and takes from that the
+rows that the view had with these keys. What is left are rows that come and go, as of `changed_rows`.
 
 Keys are compared as groups are: NULLs are equal, and so are zeros. The view's own rows say of which group they are, for each
 key is a column of the result.

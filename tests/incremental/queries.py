@@ -192,7 +192,7 @@ _OVER: Final = (
     "COUNT(nv) OVER (PARTITION BY {keys})",
     "ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {all})",
     "LAG(nv) OVER (PARTITION BY {keys} ORDER BY {all})",
-    "COUNT(*) OVER (PARTITION BY {keys} ORDER BY {all} ROWS 1 PRECEDING) + MAX(nv) OVER (PARTITION BY xg, nk)",
+    "COUNT(*) OVER (PARTITION BY {keys} ORDER BY {all} ROWS 1 PRECEDING) + MAX(nv) OVER (PARTITION BY {keys})",
 )
 _OVER_ON_SPARK: Final = (
     "LAST_VALUE(nv) IGNORE NULLS OVER (PARTITION BY {keys} ORDER BY {all})",
@@ -203,9 +203,10 @@ _OVER_ON_SPARK: Final = (
 
 
 def layered_query_by(chance: Random, on_spark: bool) -> str:
-    """SELECTs around each other with windows and groups, which all have nk among their keys. Windows whose order decides are
-    ordered by all columns, so that rows that tie are the same."""
-    froms = [one for one in _FROM if "named" not in one[0]]
+    """SELECTs around each other with windows and groups, which all have nk, or all xg, among their keys. Windows whose order
+    decides are ordered by all columns, so that rows that tie are the same."""
+    common, other = chance.choice((("nk", "xg"), ("xg", "nk")))
+    froms = [one for one in _FROM if "named" not in one[0]] if chance.random() < 0.4 else _FROM[:1]
     origin, names = chance.choice(froms)
     t = chance.choice([name for name in names if name != "u"])
     where = chance.choice(_WHERE if chance.random() < 0.7 else _SUBQUERIES).format(t=t)
@@ -219,7 +220,7 @@ def layered_query_by(chance: Random, on_spark: bool) -> str:
     chance.shuffle(kinds)
     for at, kind in enumerate(kinds):
         around = f"({query}){chance.choice((' AS s', ''))}"
-        keys = ", ".join(chance.choice((["nk"], ["nk"], ["nk", "xg"], ["xg", "nk"])))
+        keys = ", ".join(chance.choice(([common], [common], [common, other], [other, common])))
         if kind == "window":
             window = chance.choice((*_OVER, *_OVER_ON_SPARK) if on_spark else _OVER).format(
                 keys=keys, all=", ".join(columns)
@@ -228,7 +229,8 @@ def layered_query_by(chance: Random, on_spark: bool) -> str:
             query, columns = f"SELECT {listed}, {window} AS nw{at} FROM {around}", [*columns, f"nw{at}"]
         elif kind == "groups":
             largest = chance.choice([one for one in columns if one != "xg"])
-            query = f"SELECT nk, xg, COUNT(*) AS n{at}, MAX({largest}) AS nv FROM {around} GROUP BY {keys}, nk, xg"
+            listed = "nk, xg" if other in keys else f"{common}, MAX({other}) AS {other}"
+            query = f"SELECT {listed}, COUNT(*) AS n{at}, MAX({largest}) AS nv FROM {around} GROUP BY {keys}"
             columns = ["nk", "xg", f"n{at}", "nv"]
         elif kind == "filter":
             query = f"SELECT * FROM {around} WHERE {columns[-1]} > 1 OR nk = 1"

@@ -105,8 +105,9 @@ def test_groups_that_are_computed_anew_make_the_result_of_the_query_in_many_more
 
 def changed_groups_make_the_result(seed: int) -> int:
     chance = Random(seed)
-    query = (layered_query_by if seed % 2 else grouped_query_by)(chance, on_spark=False)
-    return follow_groups(Small(), query, [plain(one) for one in history_by(chance, 3)], WITHOUT_DECIMALS)
+    query, steps = (layered_query_by, 6) if seed % 2 else (grouped_query_by, 3)
+    history = [plain(one) for one in history_by(chance, steps)]
+    return follow_groups(Small(), query(chance, on_spark=False), history, WITHOUT_DECIMALS)
 
 
 def test_many_groups_change() -> None:
