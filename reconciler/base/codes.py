@@ -386,6 +386,7 @@ _HAZARDS: Final = {
     "H939": "an output writes where another pipeline's does",
     "H940": "a view reads rows that nobody keeps up to date",
     "H941": "a view no longer follows what changes",
+    "H942": "a view does not follow what changes",
 }
 
 CODES: Final[dict[str, str]] = (

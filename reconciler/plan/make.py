@@ -19,11 +19,11 @@ from reconciler.diff.weights import BESIDE_THE_MEANING, in_force
 from reconciler.plan.bound_calls import bound_calls
 from reconciler.plan.connectors import connector_outcomes, say_what_is_sent_again
 from reconciler.plan.digest import plan_digest
-from reconciler.plan.hazards import find_hazards
+from reconciler.plan.hazards import NOTHING_ASKED, Asked, find_hazards
 from reconciler.plan.hazards.readers import NOTHING_BESIDE, Beside
 from reconciler.plan.hazards.types import retyped_columns
 from reconciler.plan.model import Hazard, Plan, Policies, QueryDifference, RolledBack
-from reconciler.plan.policy import judge
+from reconciler.plan.policy import codes_named, judge
 from reconciler.plan.steps import plan_steps
 from reconciler.project.program.model import Program, empty_program
 from reconciler.project.snapshot.model import Snapshot, take_snapshot
@@ -72,14 +72,15 @@ def make_plan(
     if diff is None:
         diff = compare(before, after)
     renames = resolve_moves(before.program, after.program).renames
-    limits = policies.policy.limits if policies.policy is not None else None
+    policy = policies.policy
+    asked = Asked(policy.limits, codes_named(policy, pipeline)) if policy is not None else NOTHING_ASKED
     hazards = find_hazards(
         diff,
         before.program,
         after.program,
         removes_pipeline=desired is None,
-        limits=limits,
         beside=beside,
+        asked=asked,
     )
     return Plan(
         pipeline=pipeline,

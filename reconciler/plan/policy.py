@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from reconciler.base.digest import JsonObject
 from reconciler.plan.model import Hazard, Judgement
-from reconciler.project.manifest.verdicts import BUILT_IN, Policy, Rule, Verdict
+from reconciler.project.manifest.verdicts import BUILT_IN, EVERY, Policy, Rule, Verdict
 
 
 def judge(hazards: Sequence[Hazard], policy: Policy | None, pipeline: str) -> tuple[Judgement, ...]:
@@ -20,6 +20,11 @@ def judge(hazards: Sequence[Hazard], policy: Policy | None, pipeline: str) -> tu
 def matching_rules(policy: Policy | None, pipeline: str) -> tuple[Rule, ...]:
     """The rules of the file that speak of a pipeline, in order."""
     return tuple(rule for rule in policy.rules if rule.is_for(pipeline)) if policy is not None else ()
+
+
+def codes_named(policy: Policy | None, pipeline: str) -> frozenset[str]:
+    """The codes that rules for a pipeline name; `"*"` names none."""
+    return frozenset(rule.hazard for rule in matching_rules(policy, pipeline)) - {EVERY}
 
 
 def may_stop(policy: Policy | None, pipeline: str, hazard: str) -> bool:

@@ -294,6 +294,15 @@ def test_a_protected_table_survives_the_deletion_of_its_folder(applied: Shop) ->
     applied.reconcile("apply", "shop")
 
 
+def test_a_method_can_be_demanded_of_new_views(applied: Shop) -> None:
+    set_policy(applied, policy("hazard: H942, verdict: deny, reason: large views follow"))
+    applied.write(ONE + "CREATE MATERIALIZED VIEW listed AS SELECT collect_list(id) AS ids FROM orders;\n")
+    said = applied.reconcile("plan", "shop", "--write-lock")
+    assert "H942 view listed is computed from its query in each step (COLLECT_LIST has no rule" in said
+    applied.commit("change and lock")
+    refused(applied, "A508", "H942", "(large views follow)", expect=1)
+
+
 LARGE = policy("hazard: H912, verdict: deny", more="limits: {large_rows: 2}\n")
 TABLE = "CREATE TABLE t (id BIGINT) WITH ('materialized' = 'true');\n"
 VIEW = "CREATE MATERIALIZED VIEW v AS SELECT id FROM t;\n"

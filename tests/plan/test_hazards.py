@@ -10,7 +10,7 @@ from reconciler.diff.causes import PrimaryKeyChanged
 from reconciler.diff.compare import compare
 from reconciler.diff.model import Action, Diff, Fate, RelationChange
 from reconciler.plan.digest import plan_digest
-from reconciler.plan.hazards import find_hazards
+from reconciler.plan.hazards import NOTHING_ASKED, Asked, find_hazards
 from reconciler.plan.hazards.large import find_impact_hazards
 from reconciler.plan.hazards.readers import Beside, ForeignReader
 from reconciler.plan.impact import Impact, ReadImpact, ViewImpact
@@ -36,10 +36,10 @@ def program(sql: str, spec: str = "", protected: tuple[str, ...] = ()) -> Progra
     return replace(compiled, settings=replace(compiled.settings, protected=protected))
 
 
-def between(applied: Program, desired: Program | None, limits: Limits | None = None) -> tuple[Hazard, ...]:
+def between(applied: Program, desired: Program | None, asked: Asked = NOTHING_ASKED) -> tuple[Hazard, ...]:
     after = desired if desired is not None else empty_program(applied.settings)
     diff = compare(take_snapshot(applied), take_snapshot(after))
-    return find_hazards(diff, applied, after, removes_pipeline=desired is None, limits=limits)
+    return find_hazards(diff, applied, after, removes_pipeline=desired is None, asked=asked)
 
 
 def codes(hazards: Sequence[Hazard], code: str) -> list[str]:
@@ -429,7 +429,7 @@ FOUR = "".join(f"CREATE TABLE a{number} (id BIGINT);\n" for number in range(4))
 )
 def test_a_large_share_is_removed(kept: int, share: float, expected: list[str]) -> None:
     desired = program("".join(FOUR.splitlines(keepends=True)[:kept]))
-    assert codes(between(program(FOUR), desired, Limits(removed_share=share)), "H910") == expected
+    assert codes(between(program(FOUR), desired, Asked(Limits(removed_share=share))), "H910") == expected
 
 
 def test_of_few_relations_no_share_is_large_and_of_all_the_other_hazard_speaks() -> None:

@@ -1,7 +1,9 @@
-"""H941: a plan says where a change takes away the method by which a view follows what changes."""
+"""H941: a plan says where a change takes away the method by which a view follows what changes. H942: it says where there is
+none, if policy asks."""
 
 import pytest
 
+from reconciler.plan.hazards import Asked
 from tests.plan.test_hazards import between, codes, program
 
 SALES = (
@@ -37,3 +39,27 @@ def test_whether_a_view_follows_is_told_of_stored_ones_that_did() -> None:
     assert codes(between(stored, program(f"{SALES}CREATE MATERIALIZED VIEW revenue AS {spread};")), "H941") == ["revenue"]
     assert codes(between(program(SALES), program(f"{SALES}CREATE MATERIALIZED VIEW revenue AS {spread};")), "H941") == []
     assert codes(between(stored, program(f"{SALES}CREATE VIEW revenue AS {spread};")), "H941") == []
+
+
+def test_a_view_that_has_no_method_is_told_where_policy_asks() -> None:
+    spread = f"CREATE MATERIALIZED VIEW revenue AS {SUMS.replace('SUM', 'collect_list')};"
+    before, after = (
+        program(SALES),
+        program(f"{SALES}{spread}CREATE MATERIALIZED VIEW sums AS {SUMS};CREATE VIEW v AS {SUMS};"),
+    )
+    asked = Asked(codes=frozenset({"H942"}))
+    assert codes(between(before, after), "H942") == []
+    (found,) = (one for one in between(before, after, asked) if one.code == "H942")
+    assert found.subject == "revenue"
+    reason, hint = "COLLECT_LIST has no rule", "an aggregate that has one may stand in a view of its own"
+    assert found.message == f"view revenue is computed from its query in each step ({reason}; to change that: {hint})"
+
+
+def test_a_view_that_does_not_change_or_goes_is_no_matter_of_its_method() -> None:
+    spread = f"CREATE MATERIALIZED VIEW revenue AS {SUMS.replace('SUM', 'collect_list')};"
+    asked = Asked(codes=frozenset({"H942"}))
+    both = program(f"{SALES}{spread}"), program(f"{SALES}{spread}CREATE TABLE other (id INT);")
+    assert codes(between(*both, asked), "H942") == []
+    assert codes(between(program(f"{SALES}{spread}"), program(SALES), asked), "H942") == []
+    changed = program(f"{SALES}{spread.replace('BY good', 'BY good HAVING count(*) > 1')}")
+    assert codes(between(program(f"{SALES}{spread}"), changed, asked), "H942") == ["revenue"]

@@ -8,7 +8,7 @@ from reconciler.base.declarations import BootstrapPolicy
 from reconciler.plan.lock import Matches, judge_lock, render_section, with_section
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import Hazard, Judgement, Plan, Policies
-from reconciler.plan.policy import describe_demand, describe_judgement, judge, may_stop
+from reconciler.plan.policy import codes_named, describe_demand, describe_judgement, judge, may_stop
 from reconciler.project.manifest.read import read_manifest
 from reconciler.project.manifest.verdicts import Limits, Policy, Rule, Verdict
 from reconciler.project.program.compile import compile_program
@@ -42,6 +42,13 @@ def test_the_first_rule_that_matches_decides() -> None:
 def test_patterns(pattern: str, matches: bool) -> None:
     found = verdicts(Policy((Rule("*", Verdict.DENY, pattern),)), HAZARD)
     assert found == [Verdict.DENY if matches else Verdict.WARN]
+
+
+def test_codes_that_rules_name_are_asked_for() -> None:
+    policy = Policy((Rule("H942", Verdict.DENY, "prod_*"), Rule("H901", Verdict.WARN), Rule("*", Verdict.APPROVE)))
+    assert codes_named(policy, "prod_shop") == {"H942", "H901"}
+    assert codes_named(policy, "shop") == {"H901"}
+    assert codes_named(None, "shop") == frozenset()
 
 
 def test_a_judgement_says_how_many_and_why() -> None:

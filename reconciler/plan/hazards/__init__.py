@@ -8,14 +8,16 @@ Not here: what is done about a hazard (`plan.policy`).
 """
 
 from collections.abc import Callable, Iterator
+from typing import Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.diff.model import Diff
 from reconciler.plan.hazards.columns import features_added, public_columns_changed
 from reconciler.plan.hazards.connectors import inputs_may_wait, inputs_read_again, sinks_left_stale, sinks_of_others
 from reconciler.plan.hazards.deletes import deletes_miss
 from reconciler.plan.hazards.fields import inputs_lose_fields
-from reconciler.plan.hazards.following import methods_lost
+from reconciler.plan.hazards.following import methods_lost, methods_missing
 from reconciler.plan.hazards.queries import cross_joins_added, undetermined_views
 from reconciler.plan.hazards.readers import NOTHING_BESIDE, Beside, readers_lose
 from reconciler.plan.hazards.removal import (
@@ -34,7 +36,19 @@ from reconciler.plan.model import Hazard
 from reconciler.project.manifest.verdicts import Limits
 from reconciler.project.program.model import Program
 
-__all__ = ["find_hazards"]
+__all__ = ["NOTHING_ASKED", "Asked", "find_hazards"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What policy asks of a pipeline: from where on hazards of size are hazards, and the codes that its rules name. Some
+    hazards are none where nobody asks."""
+
+    limits: Limits = Limits()
+    codes: frozenset[str] = frozenset()
+
+
+NOTHING_ASKED: Final = Asked()
 
 
 def find_hazards(
@@ -43,10 +57,10 @@ def find_hazards(
     desired: Program,
     *,
     removes_pipeline: bool,
-    limits: Limits | None = None,
     beside: Beside = NOTHING_BESIDE,
+    asked: Asked = NOTHING_ASKED,
 ) -> tuple[Hazard, ...]:
-    """All hazards of a diff, sorted by code and subject. `limits`: None for the built-in ones."""
+    """All hazards of a diff, sorted by code and subject."""
     found = [hazard for analyse in _ANALYSERS for hazard in analyse(diff, applied, desired)]
     found += readers_lose(diff, applied, desired, beside.readers)
     found += sinks_of_others(desired, beside.writers)
@@ -56,8 +70,10 @@ def find_hazards(
     if not beside.rollback:
         # Whoever ends a rollback by its name need not be told.
         found += rollbacks_ended(diff, applied, desired)
+    if "H942" in asked.codes:
+        found += methods_missing(diff, desired)
     everything = tuple(everything_removed(diff, applied, desired, removes_pipeline=removes_pipeline))
-    found += everything or large_share_removed(diff, applied, limits or Limits())
+    found += everything or large_share_removed(diff, applied, asked.limits)
     return tuple(sorted(found, key=lambda hazard: (hazard.code, fold(hazard.subject), hazard.message)))
 
 
