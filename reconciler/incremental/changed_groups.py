@@ -12,12 +12,13 @@ key is a column of the result.
 Source: A. Gupta, I. S. Mumick, Maintenance of Materialized Views (1995): groups that are affected.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from reconciler.base.names import quoted
 from reconciler.incremental.changed_rows import netted
 from reconciler.incremental.model import ChangedGroups
 from reconciler.incremental.terms import Term, current_reads, former_reads, places_of_change, term_text, with_changed_keys
+from reconciler.sql.block_model import GroupedBlock
 
 KEYS = "__keys"
 """Under which name the second query reads the keys."""
@@ -32,16 +33,26 @@ def key_column(at: int) -> str:
 
 def reads_of_terms(method: ChangedGroups, changed: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The relations that the first query reads as they were, and those that it reads as they are."""
-    uses = method.block.relations
-    return tuple(sorted(former_reads(uses, changed))), tuple(sorted(current_reads(uses, changed) | method.block.fixed))
+    former: set[str] = set()
+    current: set[str] = set()
+    for block in method.groups.blocks:
+        former |= former_reads(block.relations, changed)
+        current |= current_reads(block.relations, changed) | block.fixed
+    return tuple(sorted(former)), tuple(sorted(current))
 
 
 def keys_query(method: ChangedGroups, changed: Collection[str]) -> str:
     """The keys of the groups of which rows came or went, each once, after relations (keys) changed. None of them is
     `fixed`."""
-    uses, text = method.block.relations, method.block.text
-    keys = ", ".join(f"{key} AS `{key_column(at)}`" for at, key in enumerate(method.block.keys))
-    parts = []
+    parts = [part for block in method.groups.blocks for part in _keys_of(block, method.query, changed)]
+    names = ", ".join(f"`{key_column(at)}`" for at in range(len(method.groups.items)))
+    return f"SELECT {names} FROM ({' UNION ALL '.join(parts)}) GROUP BY {names}"
+
+
+def _keys_of(block: GroupedBlock, query: str, changed: Collection[str]) -> Iterator[str]:
+    """Term by term, the keys of a block's rows that came or went."""
+    uses, text = block.relations, block.text
+    keys = ", ".join(f"{key} AS `{key_column(at)}`" for at, key in enumerate(block.keys))
     for place in places_of_change(uses, changed):
         terms = [Term(uses, place, changed)]
         conditions = []
@@ -49,30 +60,32 @@ def keys_query(method: ChangedGroups, changed: Collection[str]) -> str:
             terms.append(Term(uses, place, changed, was=True))
             conditions = [with_changed_keys(uses, place)]
         for term in terms:
-            where = [f"({term_text(method.query, text.where, term)})"] if text.where is not None else []
+            where = [f"({term_text(query, text.where, term)})"] if text.where is not None else []
             all_of = " AND ".join([*where, *conditions])
-            origin = term_text(method.query, text.origin, term)
-            parts.append(f"SELECT {keys} FROM {origin}{f' WHERE {all_of}' if all_of else ''}")
-    names = ", ".join(f"`{key_column(at)}`" for at in range(len(method.block.keys)))
-    return f"SELECT {names} FROM ({' UNION ALL '.join(parts)}) GROUP BY {names}"
+            origin = term_text(query, text.origin, term)
+            yield f"SELECT {keys} FROM {origin}{f' WHERE {all_of}' if all_of else ''}"
 
 
 def changed_groups_query(method: ChangedGroups, columns: Sequence[tuple[str, str]]) -> str:
     """The rows that come to a view and go from it, in its columns (with their types) and `COPIES`, once its groups with
     certain keys (`KEYS`) are computed anew. It reads the relations under their own names, and the view's rows as `OWN`."""
-    block, query = method.block, method.query
-    own = [f"`{OWN}`.{quoted(columns[item][0])}" for item in block.items]
+    own = [f"`{OWN}`.{quoted(columns[item][0])}" for item in method.groups.items]
     names = ", ".join(quoted(name) for name, _ in columns)
     had = f"SELECT {names}, -1 FROM `{OWN}` WHERE {_is_among_keys(own)}"
-    return f"WITH {netted([f'SELECT *, 1 FROM ({_of_those(method, query)})', had], columns)}"
+    return f"WITH {netted([f'SELECT *, 1 FROM ({_of_those(method)})', had], columns)}"
 
 
-def _of_those(method: ChangedGroups, query: str) -> str:
+def _of_those(method: ChangedGroups) -> str:
     """The view's query of the rows with such keys."""
-    text, end, keys = method.block.text, method.block.end, _is_among_keys(method.block.keys)
-    if text.where is None:
-        return f"{query[: text.origin.end]} WHERE {keys}{query[text.origin.end : end]}"
-    return f"{query[: text.where.start]}({text.where.of(query)}) AND {keys}{query[text.where.end : end]}"
+    query, parts, position = method.query, [], 0
+    for block in sorted(method.groups.blocks, key=lambda block: block.text.whole.start):
+        where, keys = block.text.where, _is_among_keys(block.keys)
+        if where is None:
+            parts.append(f"{query[position : block.text.origin.end]} WHERE {keys}")
+        else:
+            parts.append(f"{query[position : where.start]}({where.of(query)}) AND {keys}")
+        position = (where or block.text.origin).end
+    return "".join((*parts, query[position : method.groups.end]))
 
 
 def _is_among_keys(values: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ from reconciler.incremental.in_place import views_in_place, written_query
 from reconciler.incremental.model import FLOATING, ChangedGroups, KeptAggregate, LinearRows, Maintenance, Method, Recompute
 from reconciler.project.program.model import Program, Read, Table, View
 from reconciler.project.program.settings import SPARK, are_read_plainly, decisive_settings
-from reconciler.sql.block_model import NO_AGGREGATE, AggregateBlock, GroupedBlock, NotKept
+from reconciler.sql.block_model import NO_AGGREGATE, AggregateBlock, NotKept
 from reconciler.sql.lineage import ALL_COLUMNS
 from reconciler.sql.surroundings import USUAL
 
@@ -210,12 +210,12 @@ def derived_groups(
 
 
 def _changed_groups(query: str, known: Mapping[str, Columns]) -> ChangedGroups | NotKept:
-    from reconciler.sql.grouped_blocks import grouped_block
+    from reconciler.sql.grouped_blocks import grouped_blocks
 
-    block = grouped_block(query, known, USUAL)
-    if not isinstance(block, GroupedBlock):
-        return block
-    found = ChangedGroups(query, block)
+    groups = grouped_blocks(query, known, USUAL)
+    if isinstance(groups, NotKept):
+        return groups
+    found = ChangedGroups(query, groups)
     return found if not found.fixed.issuperset(found.relations) else _NOTHING_FOLLOWS
 
 

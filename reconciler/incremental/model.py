@@ -3,11 +3,11 @@
 import re
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, assert_never
 
 from reconciler.base.dataclass import dataclass
 from reconciler.incremental.terms import key_of
-from reconciler.sql.block_model import AggregateBlock, GroupedBlock, LinearBlock, RelationUse
+from reconciler.sql.block_model import AggregateBlock, GroupedBlock, GroupedQuery, LinearBlock, RelationUse
 
 FLOATING: Final = re.compile(r"(?i)\b(FLOAT|DOUBLE)\b(?!:)")
 """A type, as Spark writes it, with floating numbers at any depth. A field of a struct may bear such a name (`double:`)."""
@@ -117,18 +117,23 @@ class ChangedGroups:
     (`changed_groups`). `query` is that of the view."""
 
     query: str
-    block: GroupedBlock
+    groups: GroupedQuery
 
     @property
     def relations(self) -> tuple[str, ...]:
         """The keys of the relations that it reads, sorted."""
-        return tuple(sorted({use.relation for use in self.block.relations} | self.block.fixed))
+        return tuple(sorted({use.relation for block in self.groups.blocks for use in block.relations} | self.fixed))
 
     @property
     def fixed(self) -> frozenset[str]:
         """The keys of those in which it has no rule for changes."""
-        uses = self.block.relations
-        return self.block.fixed | {use.relation for at, use in enumerate(uses) if not use.is_linear and not key_of(uses, at)}
+        without = (
+            use.relation
+            for block in self.groups.blocks
+            for at, use in enumerate(block.relations)
+            if not use.is_linear and not key_of(block.relations, at)
+        )
+        return frozenset().union(*(block.fixed for block in self.groups.blocks), without)
 
 
 Method: TypeAlias = KeptAggregate | LinearRows | ChangedGroups
@@ -146,7 +151,15 @@ def read_whole(method: Method) -> frozenset[str]:
 
 
 def _blocks_of(method: Method) -> Sequence[AggregateBlock | LinearBlock | GroupedBlock]:
-    return method.blocks if isinstance(method, LinearRows) else (method.block,)
+    match method:
+        case KeptAggregate():
+            return (method.block,)
+        case LinearRows():
+            return method.blocks
+        case ChangedGroups():
+            return method.groups.blocks
+        case _:
+            assert_never(method)
 
 
 Maintenance: TypeAlias = Method | Recompute

@@ -52,7 +52,7 @@ def describe_maintenance(one: Maintenance) -> tuple[str, ...]:
             return (*told, "small relations are computed from the query at once")
         case ChangedGroups():
             followed = ", ".join(sorted({*one.relations} - one.fixed))
-            keys = first_of([" ".join(key.split()) for key in one.block.keys], _MOST_KEYS)
+            keys = first_of([" ".join(key.split()) for key in one.groups.blocks[0].keys], _MOST_KEYS)
             told = [f"by what changes in {followed}: the groups by {keys} of which rows change are computed anew"]
             if one.fixed:
                 told.append(f"where {', '.join(sorted(one.fixed))} changes, by its query")

@@ -21,7 +21,7 @@ from reconciler.delta.transactions import has_commit_after, has_transaction
 from reconciler.engine.protocol import CHANGE_COLUMN, Built, Engine, Source, StoredSource, ViewBuild
 from reconciler.incremental import added_rows, changed_groups, changed_rows
 from reconciler.incremental.choice import Sizes
-from reconciler.incremental.model import ChangedGroups, LinearRows, Way
+from reconciler.incremental.model import ChangedGroups, LinearRows, Way, read_whole
 from reconciler.incremental.needed_rows import KeyRange
 from reconciler.materialize.changed_sources import needed_sources
 from reconciler.materialize.view_steps import ENDED, Around, Brought, needed_by, sizes_of
@@ -150,16 +150,19 @@ class Groups:
 
     def _within(self, keys: str) -> dict[str, dict[str, KeyRange]]:
         """Between what the keys lie that are columns, of what has these columns."""
-        block = self.method.block
+        groups = self.method.groups
+        read = [use.relation for block in groups.blocks for use in block.relations]
         found: dict[str, dict[str, KeyRange]] = {}
-        for at, (item, column) in enumerate(zip(block.items, block.columns, strict=True)):
-            ends = range_of(keys, changed_groups.key_column(at)) if column is not None else None
-            if column is None or ends is None:
+        for at, item in enumerate(groups.items):
+            columns = [(block, column) for block in groups.blocks if (column := block.columns[at]) is not None]
+            ends = range_of(keys, changed_groups.key_column(at)) if columns else None
+            if ends is None:
                 continue
             found.setdefault(changed_groups.OWN, {})[fold(self.own.columns[item][0])] = KeyRange(*ends)
-            relation = block.relations[column[0]].relation
-            if [use.relation for use in block.relations].count(relation) == 1 and relation not in block.fixed:
-                found.setdefault(relation, {})[column[1]] = KeyRange(*ends)
+            for block, (place, name) in columns:
+                relation = block.relations[place].relation
+                if read.count(relation) == 1 and relation not in read_whole(self.method):
+                    found.setdefault(relation, {})[name] = KeyRange(*ends)
         return found
 
 

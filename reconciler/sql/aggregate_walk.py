@@ -20,7 +20,7 @@ from reconciler.sql.linear_walk import (
     plain_tables,
 )
 from reconciler.sql.references import relation_key
-from reconciler.sql.scopes import Scope
+from reconciler.sql.scopes import Outputs, Scope
 from reconciler.sql.surroundings import QuerySurroundings
 from reconciler.sql.values import Named
 from reconciler.sql.words import FunctionKind, spark_aggregates, spark_functions
@@ -48,8 +48,8 @@ class AggregateWalk(LinearWalk):
         super().__init__(relations, text, around)
         self.found: list[tuple[exp.Select, Groups | NotKept]] = []
 
-    def leave(self, node: exp.Select, scope: Scope, named: Named) -> None:
-        super().leave(node, scope, named)
+    def leave(self, node: exp.Select, scope: Scope, named: Named, columns: Outputs) -> None:
+        super().leave(node, scope, named, columns)
         has_aggregate = any(True for item in node.expressions for _ in self.aggregates(item))
         if node.args.get("group") is not None or node.args.get("distinct") is not None or has_aggregate:
             items = items_of_from(node)

@@ -127,18 +127,26 @@ class LinearBlock:
 
 @dataclass(frozen=True, slots=True)
 class GroupedBlock:
-    """A query whose rows fall into groups (`grouped_blocks`), and its innermost SELECT (`text`). `end` is where the query
-    ends, less an ORDER BY that decides nothing. `keys` are texts, within that SELECT. Of each key, `items` has its place
-    among the columns of the query, and `columns` the column that it is, with the place of its relation (None: it is none).
-    `fixed` are relations (keys) that its subqueries read."""
+    """A SELECT over relations whose rows fall into groups by `keys`, which are texts within it. Of each key, `columns` has
+    the column that it is, with the place of its relation (None: it is none). `fixed` are relations (keys) that its
+    subqueries read."""
 
     text: BlockText
-    end: int
     relations: tuple[RelationUse, ...]
     keys: tuple[str, ...]
-    items: tuple[int, ...]
     columns: tuple[tuple[int, str] | None, ...]
     fixed: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedQuery:
+    """A query whose rows fall into groups (`grouped_blocks`), and its innermost SELECTs, which all have the same number of
+    keys. Of each key, `items` has its place among the columns of the query. `end` is where the query ends, less an ORDER BY
+    that decides nothing."""
+
+    blocks: tuple[GroupedBlock, ...]
+    items: tuple[int, ...]
+    end: int
 
 
 @dataclass(frozen=True, slots=True)

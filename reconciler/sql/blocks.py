@@ -233,11 +233,12 @@ class Analyser(SourceWalker):
         for one in (Around(node, named, is_top), *around):
             self._order_and_limit(one.node, scope, columns, one.named, one.is_top)
         judge_aggregates(self, node, scope)
-        self.leave(node, scope, named)
+        self.leave(node, scope, named, columns)
         return Block(columns, frozenset(rows.sources), rows.repeatable)
 
-    def leave(self, node: exp.Select, scope: Scope, named: Named) -> None:
-        """Told of each SELECT when it was walked, with what is in sight there: for walks that look for more."""
+    def leave(self, node: exp.Select, scope: Scope, named: Named, columns: Outputs) -> None:
+        """Told of each SELECT when it was walked, with what is in sight there, and its columns: for walks that look for
+        more."""
 
     def _time_windows(self, node: exp.Select, scope: Scope, named: Named) -> None:
         if not self.may_have_time_windows:

@@ -1,19 +1,23 @@
 """A query whose rows fall into groups, each made of the rows with its own keys: so the groups that changed can be computed
 anew, and all others stay.
 
-It is a SELECT over relations (the block), and any number of SELECTs around it, each over nothing but the one within.
+It is a SELECT over relations (a block), or several that UNION, INTERSECT and EXCEPT put together, and any number of SELECTs
+around it, each over nothing but the query within.
 
-- FROM and WHERE of the block are as for groups that are kept (`aggregate_walk`).
-- At first each column of the block is a key. GROUP BY leaves the keys that it names, a function with OVER those of its
+- FROM and WHERE of a block are as for groups that are kept (`aggregate_walk`).
+- At first each column of a block is a key. GROUP BY leaves the keys that it names, a function with OVER those of its
   PARTITION BY, and a SELECT around those that it passes on as columns by themselves. Whatever else a SELECT does (WHERE,
   HAVING, DISTINCT, expressions), it does to rows with equal keys without a look at others.
+- A set operation leaves the keys that its sides have in the same place, with the same type: equal rows have equal keys.
 - A key that is left is a column of the result: so the view's own rows say of which group they are. One is enough.
 - What is computed of several rows is the same whatever their order, but for what is rounded, and for rows that tie in the
   ORDER BY of a window. Nothing in the query has another value each time. No LIMIT counts rows, no subquery stands beside.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from functools import partial
+from itertools import islice, product
+from typing import Final, TypeAlias, TypeVar
 
 from sqlglot import exp
 
@@ -29,127 +33,202 @@ from reconciler.sql.block_model import (
     TOO_LARGE,
     BlockText,
     GroupedBlock,
+    GroupedQuery,
     NotKept,
     RelationUse,
     Span,
 )
 from reconciler.sql.block_texts import block_text
 from reconciler.sql.determinism import MOMENTS, NON_DETERMINISTIC, NON_DETERMINISTIC_WITHOUT_ARGUMENTS
+from reconciler.sql.group_keys import keys_left, windows_of
 from reconciler.sql.lexer import words_among
 from reconciler.sql.limits import TooMuch
-from reconciler.sql.linear_walk import items_of_from
+from reconciler.sql.linear_walk import Origin, items_of_from
 from reconciler.sql.query import Parsed
 from reconciler.sql.scopes import Output, Scope
 from reconciler.sql.surroundings import QuerySurroundings
 from reconciler.sql.times_of_today import may_take_today
 
 _BY_CHANCE: Final = NON_DETERMINISTIC | NON_DETERMINISTIC_WITHOUT_ARGUMENTS | MOMENTS
-_OF_NUMBERS: Final = (
-    "sum try_sum avg try_avg mean std stddev stddev_samp stddev_pop variance var_samp var_pop skewness kurtosis"
-)
-_OF_PAIRS: Final = (
-    "corr covar_samp covar_pop regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy"
-)
-_OF_ORDER: Final = "min max percentile quantile percentile_cont percentile_disc median"
-_OTHERS: Final = "count count_if bit_and bit_or bit_xor bool_and bool_or every any some approx_count_distinct"
-_WHATEVER_THE_ORDER: Final = frozenset(f"{_OF_NUMBERS} {_OF_PAIRS} {_OF_ORDER} {_OTHERS}".split())
-_BY_PLACE: Final = "row_number rank dense_rank percent_rank cume_dist ntile"
-_OF_A_ROW: Final = "lag lead first_value last_value nth_value first last"
-_BY_THEIR_ORDER: Final = frozenset(f"{_BY_PLACE} {_OF_A_ROW}".split())
-"""Functions with OVER. Of rows that tie, any may come first."""
-
-_AROUND_CALLS: Final = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
-_CLAUSES: Final = frozenset({"expressions", "from_", "joins", "where", "group", "having", "distinct", "order"})
 
 Key: TypeAlias = Hashable
-"""What a key of the block means there (`aggregate_blocks.meaning_of`)."""
+"""What a key means: in a block (`aggregate_blocks.meaning_of`); after a set operation, in each of its blocks."""
+
+
+_NO_KEY: Final = NotKept(
+    "no column of its result is a key of all its groups, windows and set operations",
+    "add a key to the select list; both sides of a set operation need the same type there",
+)
+
+_MOST_TRIED: Final = 16
+"""Of ways to tell the blocks of a query."""
+
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """Where the block gives a key: the item of its select list by itself, or the column of its `*` (`name`)."""
+    """Where a block gives a key: the item of its select list by itself, or the column of its `*` (`name`)."""
 
     node: exp.Expr
     at: int
     name: str | None
 
 
-def grouped_block(
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A SELECT over relations, what it reads, and where it gives what may be keys."""
+
+    node: exp.Select
+    rows: Origin
+    items: Mapping[Key, _Item]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """What a query gives: its blocks, and of each column the type (None: not known) and the key that it is, as it is called
+    in each block (None: it is none)."""
+
+    blocks: tuple[_Block, ...]
+    types: tuple[str | None, ...]
+    keys: tuple[tuple[Key, ...] | None, ...]
+
+
+def grouped_blocks(
     query: str, relations: Mapping[str, Mapping[str, str | None]], around: QuerySurroundings
-) -> GroupedBlock | NotKept:
+) -> GroupedQuery | NotKept:
     """The groups of a query. `relations` are as for `check.analyse_query`."""
     walk = AggregateWalk(relations, query, around)
     try:
         parsed = walk.read()
         return NOT_UNDERSTOOD if parsed is None else _of_query(walk, parsed)
+    except Refused as refused:
+        return refused.why
     except (TooMuch, RecursionError):
         return TOO_LARGE
 
 
-def _of_query(walk: AggregateWalk, parsed: Parsed) -> GroupedBlock | NotKept:
-    layers = _layers(parsed.tree)
-    if not any(_puts_together(walk, one) for one in layers):
-        return NO_AGGREGATE
-    why: NotKept | None = None
-    # A SELECT within that puts no rows together is a layer like any other, or stands in the FROM of the block.
-    for count in range(len(layers), 0, -1):
-        try:
-            return _block(walk, parsed, layers[:count])
-        except Refused as refused:
-            why = why or refused.why
-        if _puts_together(walk, layers[count - 1]):
-            break
-    return why or NO_AGGREGATE
+def _of_query(walk: AggregateWalk, parsed: Parsed) -> GroupedQuery:
+    if not _puts_together(walk, parsed.tree):
+        raise Refused(NO_AGGREGATE)
+    _look_for_chance(walk, parsed)
+    found = _with_keys(walk, parsed.tree)
+    keys = [key for key in dict.fromkeys(found.keys) if key is not None]
+    blocks = tuple(_grouped_block(walk, parsed, block, [key[at] for key in keys]) for at, block in enumerate(found.blocks))
+    text = blocks[0].text
+    is_whole = found.blocks[0].node is parsed.tree
+    end = (text.tail.start if text.tail is not None else text.whole.end) if is_whole else parsed.tokens[-1].end
+    return GroupedQuery(blocks, tuple(found.keys.index(key) for key in keys), end)
 
 
-def _block(walk: AggregateWalk, parsed: Parsed, layers: Sequence[exp.Select]) -> GroupedBlock:
-    """The groups of a query, the innermost of whose layers is the block."""
-    node = layers[-1]
+def _grouped_block(walk: AggregateWalk, parsed: Parsed, block: _Block, keys: Sequence[Key]) -> GroupedBlock:
+    """A block by these of its keys."""
+    items = [block.items[key] for key in keys]
+    text = block_text(walk.text, parsed.tokens, block.node)
+    groups = walk.told_by(block.node, [one.node for one in items if one.name is None], *block.rows)
+    if text is None or isinstance(groups, NotKept):
+        raise Refused(groups if isinstance(groups, NotKept) else NOT_TOLD_APART)
+    reading = Reading(walk, parsed, block.node, groups)
+    uses = reading.uses_of(text)
+    texts = tuple(_text(reading, text, one) for one in items)
+    return GroupedBlock(text, uses, texts, tuple(_column(key, uses) for key in keys), groups.fixed)
+
+
+def _with_keys(walk: AggregateWalk, tree: exp.Expr) -> _Rows:
+    """What a query gives, by blocks with which it has keys."""
+    refused: list[Refused] = []
+    for found in islice(_rows(walk, tree, refused), _MOST_TRIED):
+        if any(key is not None for key in found.keys):
+            return found
+    raise refused[0] if refused else Refused(_NO_KEY)
+
+
+def _rows(walk: AggregateWalk, node: exp.Expr, refused: list[Refused]) -> Iterator[_Rows]:
+    """What a query gives, by its innermost SELECTs first. What puts no rows together may as well stand in the FROM of a
+    block: then a column that is computed there may be a key. `refused` takes why others are no blocks."""
+    if isinstance(node, exp.SetOperation):
+        sides = (
+            islice(_rows(walk, _without_parentheses(one), refused), _MOST_TRIED) for one in (node.this, node.expression)
+        )
+        for left, right in product(*sides):
+            yield from _unless_refused(partial(_of_both, node, left, right), refused)
+        return
+    if not isinstance(node, exp.Select):
+        refused.append(Refused(NOT_UNDERSTOOD))
+        return
+    within = _within(node)
+    for inner in _rows(walk, within, refused) if within is not None else ():
+        yield from _unless_refused(partial(_around, walk, node, inner), refused)
+    if within is None or not _puts_together(walk, within):
+        yield from _unless_refused(partial(_of_block, walk, node), refused)
+
+
+def _unless_refused(read: Callable[[], _Rows], refused: list[Refused]) -> Iterator[_Rows]:
+    try:
+        found = read()
+    except Refused as why:
+        refused.append(why)
+    else:
+        yield found
+
+
+def _within(node: exp.Expr) -> exp.Expr | None:
+    """The query that a SELECT reads, if it reads nothing else."""
+    items = items_of_from(node) if isinstance(node, exp.Select) else []
+    return items[0].this if len(items) == 1 and isinstance(items[0], exp.Subquery) else None
+
+
+def _of_both(node: exp.SetOperation, left: _Rows, right: _Rows) -> _Rows:
+    """What a set operation gives, by its sides."""
+    if any(part and name not in ("this", "expression", "distinct", "order") for name, part in node.args.items()):
+        raise Refused(NotKept("a set operation with more to it has no rule"))
+    if len(left.keys) != len(right.keys):
+        raise Refused(NOT_UNDERSTOOD)
+    pairs = list(zip(left.types, right.types, strict=True))
+    keys = tuple(
+        (*one, *other) if one is not None and other is not None and types[0] == types[1] is not None else None
+        for one, other, types in zip(left.keys, right.keys, pairs, strict=True)
+    )
+    return _Rows((*left.blocks, *right.blocks), tuple(one if one == other else None for one, other in pairs), keys)
+
+
+def _without_parentheses(node: exp.Expr) -> exp.Expr:
+    while isinstance(node, exp.Subquery) and not any(part for name, part in node.args.items() if name != "this"):
+        node = node.this
+    return node
+
+
+def _of_block(walk: AggregateWalk, node: exp.Select) -> _Rows:
+    """What a SELECT over relations gives."""
     rows = walk.rows(node)
     if isinstance(rows, NotKept):
         raise Refused(rows)
-    _look_for_chance(walk, parsed)
     given = _given(walk, node)
-    columns = _left(walk, node, [key for key, _ in given], lambda one: _meaning(walk, node, one), is_block=True)
-    for layer in reversed(layers[:-1]):
-        columns = _around(walk, layer, columns)
-    keys = [key for key in dict.fromkeys(columns) if key is not None]
-    if not keys:
-        raise Refused(NotKept("no column of it is a key of all its groups and windows", "add a key to the select list"))
-    text = block_text(walk.text, parsed.tokens, node)
-    if text is None:
-        raise Refused(NOT_TOLD_APART)
-    items = dict(reversed(given))
-    groups = walk.told_by(node, [items[key].node for key in keys if items[key].name is None], *rows)
-    if isinstance(groups, NotKept):
-        raise Refused(groups)
-    reading = Reading(walk, parsed, node, groups)
-    uses = reading.uses_of(text)
-    return GroupedBlock(
-        text,
-        _end(parsed, text, is_whole=len(layers) == 1),
-        uses,
-        tuple(_text(reading, text, items[key]) for key in keys),
-        tuple(columns.index(key) for key in keys),
-        tuple(_column(key, uses) for key in keys),
-        groups.fixed,
-    )
+    left = keys_left(walk, node, [key for key, _ in given], lambda one: _meaning(walk, node, one), is_block=True)
+    block = _Block(node, rows, {key: item for key, item in reversed(given) if key is not None})
+    return _Rows((block,), _types(walk, node, len(left)), tuple((key,) if key is not None else None for key in left))
 
 
-def _layers(tree: exp.Expr) -> list[exp.Select]:
-    """The SELECTs of a query, each over nothing but the next one; none of a query that is no SELECT."""
-    found: list[exp.Select] = []
-    node: exp.Expr | None = tree
-    while isinstance(node, exp.Select):
-        found.append(node)
-        items = items_of_from(node)
-        node = items[0].this if len(items) == 1 and isinstance(items[0], exp.Subquery) else None
-    return found
+def _types(walk: AggregateWalk, node: exp.Select, count: int) -> tuple[str | None, ...]:
+    """The types of the columns of a SELECT. Raises Refused where it has not so many."""
+    columns = walk.given[id(node)]
+    if columns is None or len(columns) != count:
+        raise Refused(NOT_UNDERSTOOD)
+    return tuple(column.type for column in columns)
 
 
-def _puts_together(walk: AggregateWalk, node: exp.Select) -> bool:
-    """Whether a SELECT makes rows of several."""
-    if any(node.args.get(part) is not None for part in ("group", "having", "distinct")) or any(_windows(node)):
+def _puts_together(walk: AggregateWalk, node: exp.Expr) -> bool:
+    """Whether a query makes rows of several."""
+    if isinstance(node, exp.SetOperation):
+        is_plain = isinstance(node, exp.Union) and node.args.get("distinct") is False
+        sides = (_without_parentheses(one) for one in (node.this, node.expression))
+        return not is_plain or any(_puts_together(walk, one) for one in sides)
+    within = _within(node)
+    if within is not None and _puts_together(walk, within):
+        return True
+    if not isinstance(node, exp.Select):
+        return False
+    if any(node.args.get(part) is not None for part in ("group", "having", "distinct")) or any(windows_of(node)):
         return True
     return any(True for item in node.expressions for _ in walk.aggregates(item))
 
@@ -187,95 +266,33 @@ def _meaning(walk: AggregateWalk, node: exp.Select, one: exp.Expr) -> Key | None
     return meaning_of(one, scope)
 
 
-def _around(walk: AggregateWalk, node: exp.Select, within: Sequence[Key | None]) -> list[Key | None]:
-    """The keys of the columns of a SELECT over one with these."""
+def _around(walk: AggregateWalk, node: exp.Select, within: _Rows) -> _Rows:
+    """What a SELECT over a query gives."""
     scope, _ = walk.seen[id(node)]
     source = items_of_from(node)[0]
     known = scope.columns
     is_plain = not any(part and name not in ("this", "alias") for name, part in source.args.items())
-    if known is None or len(known) != len(within) or not is_plain:
+    if known is None or len(known) != len(within.keys) or not is_plain:
         raise Refused(NOT_UNDERSTOOD)
-    named: dict[str | None, Key | None] = {}
-    for name, key in zip(_folded(known), within, strict=True):
+    named: dict[str | None, tuple[Key, ...] | None] = {}
+    for name, key in zip(_folded(known), within.keys, strict=True):
         # Of two columns of one name, neither is a key.
         named[name] = key if name not in named else None
 
-    def key_of(one: exp.Expr) -> Key | None:
+    def key_of(one: exp.Expr) -> tuple[Key, ...] | None:
         one = one.unnest()
         if not isinstance(one, exp.Column) or isinstance(one.this, exp.Star) or len(one.parts) > 2:
             return None
         return named.get(fold(one.name)) if not one.table or fold(one.table) == fold(source.alias) else None
 
-    found: list[Key | None] = []
+    found: list[tuple[Key, ...] | None] = []
     for item in node.expressions:
         if item.is_star:
             found += [named.get(name) if name is not None else None for name in _names_of_star(walk, item, scope)]
         else:
             found.append(key_of(item.unalias()))
-    return _left(walk, node, found, key_of)
-
-
-def _left(
-    walk: AggregateWalk,
-    node: exp.Select,
-    columns: Sequence[Key | None],
-    key_of: Callable[[exp.Expr], Key | None],
-    *,
-    is_block: bool = False,
-) -> list[Key | None]:
-    """The keys of the columns of a SELECT that it leaves. `key_of` says which key an expression in it is."""
-    _look_at_clauses(walk, node, is_block=is_block)
-    groups = walk.grouping_keys(node, walk.seen[id(node)][0])
-    if isinstance(groups, NotKept):
-        raise Refused(groups)
-    having = node.args.get("having")
-    calls = [
-        call
-        for part in (*node.expressions, *([having.this] if having is not None else []))
-        for call in walk.aggregates(part)
-    ]
-    if (calls or having is not None) and not groups:
-        raise Refused(NotKept("all rows are one group in it", "put what is around it into a view of its own"))
-    for call in calls:
-        _look_at_function(walk, call, _WHATEVER_THE_ORDER)
-    keys = {*columns}
-    if groups:
-        keys &= {key_of(one) for one in groups}
-    for window in _windows(node):
-        _look_at_function(walk, window.this, _WHATEVER_THE_ORDER | _BY_THEIR_ORDER)
-        parts = window.args.get("partition_by") or ()
-        if not parts:
-            raise Refused(NotKept("a function with OVER and without PARTITION BY looks at all rows"))
-        keys &= {key_of(one) for one in parts}
-    return [key if key in keys else None for key in columns]
-
-
-def _look_at_clauses(walk: AggregateWalk, node: exp.Select, *, is_block: bool) -> None:
-    """Refuse what makes the rows of a SELECT depend on rows with other keys, or is not known to do so or not."""
-    for name, part in node.args.items():
-        if part and name not in _CLAUSES:
-            word = "WINDOW" if name == "windows" else name.strip("_").upper()
-            raise Refused(NotKept(f"{word} stands beside its groups or windows", "put it into a view that reads this one"))
-    for part in ("expressions", "where", "group", "having"):
-        clause = node.args.get(part)
-        nodes = clause if isinstance(clause, list) else [clause] if clause is not None else []
-        if not (is_block and part == "where") and any(one.find(exp.Query) is not None for one in nodes):
-            raise Refused(NotKept("a subquery stands beside its groups or windows", "put it into a query around a view"))
-    if any(isinstance(one, exp.Aliases) or walk.makes_rows(one) for item in node.expressions for one in item.walk()):
-        raise Refused(NotKept("an item of its select list makes several rows"))
-
-
-def _look_at_function(walk: AggregateWalk, call: exp.Expr, good: frozenset[str]) -> None:
-    while isinstance(call, _AROUND_CALLS):
-        call = call.this
-    name = walk.name_of(call) if isinstance(call, exp.Func) else fold(type(call).__name__)
-    if name not in good:
-        raise Refused(NotKept(f"{name.upper()} may depend on the order of rows"))
-
-
-def _windows(node: exp.Select) -> Iterator[exp.Window]:
-    """The functions with OVER of a select list."""
-    return (one for item in node.expressions for one in item.find_all(exp.Window))
+    left = keys_left(walk, node, found, key_of)
+    return _Rows(within.blocks, _types(walk, node, len(left)), tuple(left))
 
 
 def _names_of_star(walk: AggregateWalk, item: exp.Expr, scope: Scope) -> list[str | None]:
@@ -287,13 +304,6 @@ def _names_of_star(walk: AggregateWalk, item: exp.Expr, scope: Scope) -> list[st
 
 def _folded(columns: Sequence[Output]) -> list[str | None]:
     return [fold(column.name) if column.name is not None else None for column in columns]
-
-
-def _end(parsed: Parsed, text: BlockText, *, is_whole: bool) -> int:
-    """Where the query ends. ORDER BY decides nothing there."""
-    if is_whole:
-        return text.tail.start if text.tail is not None else text.whole.end
-    return parsed.tokens[-1].end
 
 
 def _text(reading: Reading, text: BlockText, item: _Item) -> str:

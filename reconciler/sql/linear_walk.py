@@ -22,7 +22,7 @@ from reconciler.sql.lineage_whole import is_whole
 from reconciler.sql.places import own_offset
 from reconciler.sql.query import Parsed, parse_query
 from reconciler.sql.references import relation_key
-from reconciler.sql.scopes import Scope, Value
+from reconciler.sql.scopes import Outputs, Scope, Value
 from reconciler.sql.surroundings import QuerySurroundings
 from reconciler.sql.values import Named
 from reconciler.sql.words import spark_aggregates
@@ -59,11 +59,12 @@ Origin: TypeAlias = tuple[tuple[FoundUse, ...], frozenset[str]]
 
 
 class LinearWalk(Analyser):
-    """A walk that judges what decides the rows of blocks, and remembers what is in sight in each."""
+    """A walk that judges what decides the rows of blocks, and remembers of each what is in sight and what it gives."""
 
     def __init__(self, relations: Mapping[str, Mapping[str, str | None]], text: str, around: QuerySurroundings) -> None:
         super().__init__(relations, text, around)
         self.seen: dict[int, tuple[Scope, Named]] = {}
+        self.given: dict[int, Outputs] = {}
         self.conditions: dict[int, Value] = {}
 
     def condition(self, node: exp.Expr, scope: Scope, named: Named, word: str) -> Value:
@@ -71,8 +72,8 @@ class LinearWalk(Analyser):
         self.conditions[id(node)] = found = super().condition(node, scope, named, word)
         return found
 
-    def leave(self, node: exp.Select, scope: Scope, named: Named) -> None:
-        self.seen[id(node)] = (scope, named)
+    def leave(self, node: exp.Select, scope: Scope, named: Named, columns: Outputs) -> None:
+        self.seen[id(node)], self.given[id(node)] = (scope, named), columns
 
     def origin(self, node: exp.Select) -> Origin | NotKept:
         """What a block reads in its FROM, where it is linear in any of that."""

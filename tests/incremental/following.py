@@ -102,7 +102,7 @@ def follow_groups(
     def step(changed: Sequence[str], types: Sequence[Column], held: Sequence[Row]) -> tuple[list[Row], int]:
         keys, found = engine.run(changed_groups.keys_query(method, changed))
         named = [one[0] if isinstance(one, tuple) else one for one in keys]
-        kinds = [types[item][1] for item in method.block.items]
+        kinds = [types[item][1] for item in method.groups.items]
         own.give_all()
         engine.give(changed_groups.KEYS, dict(zip(named, kinds, strict=True)), found)
         engine.give(changed_groups.OWN, dict(types), held)

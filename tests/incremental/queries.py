@@ -13,8 +13,8 @@ from typing import Any, Final, TypeAlias
 from reconciler.incremental.kept_aggregate import kept_aggregate
 from reconciler.incremental.model import ChangedGroups, KeptAggregate, LinearRows
 from reconciler.sql.aggregate_blocks import aggregate_block
-from reconciler.sql.block_model import AggregateBlock, GroupedBlock, NotKept
-from reconciler.sql.grouped_blocks import grouped_block
+from reconciler.sql.block_model import AggregateBlock, GroupedQuery, NotKept
+from reconciler.sql.grouped_blocks import grouped_blocks
 from reconciler.sql.inlined import without_names
 from reconciler.sql.linear_blocks import linear_blocks
 from reconciler.sql.surroundings import USUAL
@@ -148,9 +148,9 @@ def kept_of(query: str) -> KeptAggregate:
 
 def groups_of(query: str) -> ChangedGroups:
     """The groups of a query that are computed anew one by one."""
-    block = grouped_block(query, COLUMNS, USUAL)
-    assert isinstance(block, GroupedBlock), (query, block)
-    return ChangedGroups(query, block)
+    groups = grouped_blocks(query, COLUMNS, USUAL)
+    assert isinstance(groups, GroupedQuery), (query, groups)
+    return ChangedGroups(query, groups)
 
 
 _ANY: Final = ("COUNT(DISTINCT {t}.v)", "COUNT(DISTINCT {t}.g)", "COUNT(DISTINCT {t}.k + {t}.v)", *_AGGREGATES)
@@ -214,6 +214,13 @@ def layered_query_by(chance: Random, on_spark: bool) -> str:
     query = f"SELECT {key} AS nk, {t}.g AS xg, {t}.v AS nv FROM {origin.format(w='')}{where}"
     if chance.random() < 0.2:
         query = "SELECT k AS nk, g AS xg, v AS nv FROM (SELECT * FROM t WHERE v > 0) AS a"
+    if chance.random() < 0.3:
+        words = ("UNION", "UNION ALL", "EXCEPT", "INTERSECT") + (("EXCEPT ALL", "INTERSECT ALL") if on_spark else ())
+        # Of what is computed, types are not known before Spark.
+        origin, names = chance.choice(_FROM[:9])
+        side = f"SELECT {names[0]}.k AS nk, {names[0]}.g AS xg, {'v' if 't' in names else 'a.v'} AS nv FROM {origin}"
+        other_side = chance.choice(("SELECT k, g, v FROM t WHERE v < 3", "(SELECT v, g, k FROM t)"))
+        query = f"{side} {chance.choice(words)} {other_side if on_spark else other_side.strip('()')}"
     columns = ["nk", "xg", "nv"]
     kinds = [chance.choice(("window", "groups", "distinct"))]
     kinds += chance.choices(("window", "filter", "groups", "distinct", "columns"), k=chance.randint(0, 2))

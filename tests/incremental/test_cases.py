@@ -63,7 +63,7 @@ def written(query: str) -> dict[str, str]:
         changed = sorted({*method.relations} - method.fixed)
         columns = [
             (f"c{at}", "DOUBLE" if at else "STRING")
-            for at in range(max(len(method.block.text.items), *method.block.items, 2))
+            for at in range(max(*(len(one.text.items) for one in method.groups.blocks), *method.groups.items, 2))
         ]
         found = {"keys.sql": keys_query(method, changed), "groups.sql": changed_groups_query(method, columns)}
         return {name: "\n".join(broken(text)) + "\n" for name, text in found.items()}

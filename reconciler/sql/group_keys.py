@@ -1,0 +1,94 @@
+"""Which keys a SELECT leaves of those that its columns are: by its GROUP BY, by the PARTITION BY of its windows. What looks
+at rows with other keys is refused, and so is what depends on the order of rows (see `grouped_blocks`)."""
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Final, TypeVar
+
+from sqlglot import exp
+
+from reconciler.base.names import fold
+from reconciler.sql.aggregate_blocks import Refused
+from reconciler.sql.aggregate_walk import AggregateWalk
+from reconciler.sql.block_model import NotKept
+
+_OF_NUMBERS: Final = (
+    "sum try_sum avg try_avg mean std stddev stddev_samp stddev_pop variance var_samp var_pop skewness kurtosis"
+)
+_OF_PAIRS: Final = (
+    "corr covar_samp covar_pop regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy"
+)
+_OF_ORDER: Final = "min max percentile quantile percentile_cont percentile_disc median"
+_OTHERS: Final = "count count_if bit_and bit_or bit_xor bool_and bool_or every any some approx_count_distinct"
+_WHATEVER_THE_ORDER: Final = frozenset(f"{_OF_NUMBERS} {_OF_PAIRS} {_OF_ORDER} {_OTHERS}".split())
+_BY_PLACE: Final = "row_number rank dense_rank percent_rank cume_dist ntile"
+_OF_A_ROW: Final = "lag lead first_value last_value nth_value first last"
+_BY_THEIR_ORDER: Final = frozenset(f"{_BY_PLACE} {_OF_A_ROW}".split())
+"""Functions with OVER. Of rows that tie, any may come first."""
+
+_AROUND_CALLS: Final = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
+_CLAUSES: Final = frozenset({"expressions", "from_", "joins", "where", "group", "having", "distinct", "order"})
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+def keys_left(
+    walk: AggregateWalk,
+    node: exp.Select,
+    columns: Sequence[_Key | None],
+    key_of: Callable[[exp.Expr], _Key | None],
+    *,
+    is_block: bool = False,
+) -> list[_Key | None]:
+    """The keys of the columns of a SELECT that it leaves. `key_of` says which key an expression in it is."""
+    _look_at_clauses(walk, node, is_block=is_block)
+    groups = walk.grouping_keys(node, walk.seen[id(node)][0])
+    if isinstance(groups, NotKept):
+        raise Refused(groups)
+    having = node.args.get("having")
+    calls = [
+        call
+        for part in (*node.expressions, *([having.this] if having is not None else []))
+        for call in walk.aggregates(part)
+    ]
+    if (calls or having is not None) and not groups:
+        raise Refused(NotKept("all rows are one group in it", "put what is around it into a view of its own"))
+    for call in calls:
+        _look_at_function(walk, call, _WHATEVER_THE_ORDER)
+    keys = {*columns}
+    if groups:
+        keys &= {key_of(one) for one in groups}
+    for window in windows_of(node):
+        _look_at_function(walk, window.this, _WHATEVER_THE_ORDER | _BY_THEIR_ORDER)
+        parts = window.args.get("partition_by") or ()
+        if not parts:
+            raise Refused(NotKept("a function with OVER and without PARTITION BY looks at all rows"))
+        keys &= {key_of(one) for one in parts}
+    return [key if key in keys else None for key in columns]
+
+
+def _look_at_clauses(walk: AggregateWalk, node: exp.Select, *, is_block: bool) -> None:
+    """Refuse what makes the rows of a SELECT depend on rows with other keys, or is not known to do so or not."""
+    for name, part in node.args.items():
+        if part and name not in _CLAUSES:
+            word = "WINDOW" if name == "windows" else name.strip("_").upper()
+            raise Refused(NotKept(f"{word} stands beside its groups or windows", "put it into a view that reads this one"))
+    for part in ("expressions", "where", "group", "having"):
+        clause = node.args.get(part)
+        nodes = clause if isinstance(clause, list) else [clause] if clause is not None else []
+        if not (is_block and part == "where") and any(one.find(exp.Query) is not None for one in nodes):
+            raise Refused(NotKept("a subquery stands beside its groups or windows", "put it into a query around a view"))
+    if any(isinstance(one, exp.Aliases) or walk.makes_rows(one) for item in node.expressions for one in item.walk()):
+        raise Refused(NotKept("an item of its select list makes several rows"))
+
+
+def _look_at_function(walk: AggregateWalk, call: exp.Expr, good: frozenset[str]) -> None:
+    while isinstance(call, _AROUND_CALLS):
+        call = call.this
+    name = walk.name_of(call) if isinstance(call, exp.Func) else fold(type(call).__name__)
+    if name not in good:
+        raise Refused(NotKept(f"{name.upper()} may depend on the order of rows"))
+
+
+def windows_of(node: exp.Select) -> Iterator[exp.Window]:
+    """The functions with OVER of a select list."""
+    return (one for item in node.expressions for one in item.find_all(exp.Window))
