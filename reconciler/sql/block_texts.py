@@ -17,15 +17,19 @@ from reconciler.sql.places import offset_of
 from reconciler.sql.query import Parsed, parse_query
 
 _SET_OPERATORS: Final = ("UNION", "EXCEPT", "INTERSECT", "MINUS")
-_AFTER_HAVING: Final = ("ORDER", "LIMIT", "OFFSET")
+_AFTER_HAVING: Final = ("WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET")
 _PLAIN: Final = frozenset(
     {"expressions", "from_", "joins", "where", "group", "having", "distinct", "order", "limit", "offset"}
 )
 
+_OF_WINDOWS: Final = frozenset({"windows", "qualify"})
 
-def block_text(query: str, tokens: Sequence[Token], node: exp.Select) -> BlockText | None:
-    """Where a SELECT stands, without its WITH. None where that can't surely be told, or it has other clauses."""
-    if any(part and name not in (*_PLAIN, "with_") for name, part in node.args.items()):
+
+def block_text(query: str, tokens: Sequence[Token], node: exp.Select, *, has_windows: bool = False) -> BlockText | None:
+    """Where a SELECT stands, without its WITH. None where that can't surely be told, or it has other clauses. `has_windows`:
+    it may have WINDOW and QUALIFY, which are in its tail."""
+    known = _PLAIN | _OF_WINDOWS if has_windows else _PLAIN
+    if any(part and name not in (*known, "with_") for name, part in node.args.items()):
         return None
     bare = node.copy()
     bare.set("with_", None)
@@ -126,7 +130,9 @@ def _clause(tokens: Sequence[Token], index: int) -> str | None:
         and tokens[index - 2].is_word("IS", "NOT")
     ):
         return None
-    return token.text.upper() if token.is_word("FROM", "WHERE", "HAVING", "LIMIT", "OFFSET") else None
+    if token.is_word("WINDOW"):
+        return "WINDOW" if index + 2 < len(tokens) and tokens[index + 2].is_word("AS") else None
+    return token.text.upper() if token.is_word("FROM", "WHERE", "HAVING", "QUALIFY", "LIMIT", "OFFSET") else None
 
 
 def _over(tokens: Sequence[Token]) -> Span:

@@ -26,7 +26,11 @@ _BY_THEIR_ORDER: Final = frozenset(f"{_BY_PLACE} {_OF_A_ROW}".split())
 """Functions with OVER. Of rows that tie, any may come first."""
 
 _AROUND_CALLS: Final = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
-_CLAUSES: Final = frozenset({"expressions", "from_", "joins", "where", "group", "having", "distinct", "order"})
+_CLAUSES: Final = frozenset(
+    {"expressions", "from_", "joins", "where", "group", "having", "windows", "qualify", "distinct", "order"}
+)
+_MOST_WINDOWS: Final = 8
+"""That refer to each other."""
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -59,7 +63,7 @@ def keys_left(
         keys &= {key_of(one) for one in groups}
     for window in windows_of(node):
         _look_at_function(walk, window.this, _WHATEVER_THE_ORDER | _BY_THEIR_ORDER)
-        parts = window.args.get("partition_by") or ()
+        parts = _partition_of(window, node)
         if not parts:
             raise Refused(NotKept("a function with OVER and without PARTITION BY looks at all rows"))
         keys &= {key_of(one) for one in parts}
@@ -70,9 +74,13 @@ def _look_at_clauses(walk: AggregateWalk, node: exp.Select, *, is_block: bool) -
     """Refuse what makes the rows of a SELECT depend on rows with other keys, or is not known to do so or not."""
     for name, part in node.args.items():
         if part and name not in _CLAUSES:
-            word = "WINDOW" if name == "windows" else name.strip("_").upper()
-            raise Refused(NotKept(f"{word} stands beside its groups or windows", "put it into a view that reads this one"))
-    for part in ("expressions", "where", "group", "having"):
+            raise Refused(
+                NotKept(
+                    f"{name.strip('_').upper()} stands beside its groups or windows",
+                    "put it into a view that reads this one",
+                )
+            )
+    for part in ("expressions", "where", "group", "having", "qualify"):
         clause = node.args.get(part)
         nodes = clause if isinstance(clause, list) else [clause] if clause is not None else []
         if not (is_block and part == "where") and any(one.find(exp.Query) is not None for one in nodes):
@@ -90,5 +98,18 @@ def _look_at_function(walk: AggregateWalk, call: exp.Expr, good: frozenset[str])
 
 
 def windows_of(node: exp.Select) -> Iterator[exp.Window]:
-    """The functions with OVER of a select list."""
-    return (one for item in node.expressions for one in item.find_all(exp.Window))
+    """The functions with OVER of a select list, and of QUALIFY."""
+    qualify = node.args.get("qualify")
+    parts = [*node.expressions, *([qualify] if qualify is not None else [])]
+    return (one for part in parts for one in part.find_all(exp.Window))
+
+
+def _partition_of(window: exp.Expr, node: exp.Select) -> Sequence[exp.Expr]:
+    """What the rows of a window are partitioned by, there or where the clause WINDOW defines it."""
+    defined = {fold(one.name): one for one in node.args.get("windows") or ()}
+    found: exp.Expr | None = window
+    for _ in range(_MOST_WINDOWS):
+        if found is None or found.args.get("partition_by"):
+            break
+        found = defined.get(fold(found.args["alias"].name)) if found.args.get("alias") is not None else None
+    return found.args.get("partition_by") or () if found is not None else ()

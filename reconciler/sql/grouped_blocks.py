@@ -115,16 +115,20 @@ def _of_query(walk: AggregateWalk, parsed: Parsed) -> GroupedQuery:
     found = _with_keys(walk, parsed.tree)
     keys = [key for key in dict.fromkeys(found.keys) if key is not None]
     blocks = tuple(_grouped_block(walk, parsed, block, [key[at] for key in keys]) for at, block in enumerate(found.blocks))
-    text = blocks[0].text
-    is_whole = found.blocks[0].node is parsed.tree
-    end = (text.tail.start if text.tail is not None else text.whole.end) if is_whole else parsed.tokens[-1].end
-    return GroupedQuery(blocks, tuple(found.keys.index(key) for key in keys), end)
+    return GroupedQuery(blocks, tuple(found.keys.index(key) for key in keys), _end(parsed, blocks[0].text, found.blocks[0]))
+
+
+def _end(parsed: Parsed, text: BlockText, block: _Block) -> int:
+    """Where a query ends, less an ORDER BY of the whole."""
+    has_windows = any(block.node.args.get(part) for part in ("windows", "qualify"))
+    is_cut = block.node is parsed.tree and text.tail is not None and not has_windows
+    return text.tail.start if is_cut and text.tail is not None else parsed.tokens[-1].end
 
 
 def _grouped_block(walk: AggregateWalk, parsed: Parsed, block: _Block, keys: Sequence[Key]) -> GroupedBlock:
     """A block by these of its keys."""
     items = [block.items[key] for key in keys]
-    text = block_text(walk.text, parsed.tokens, block.node)
+    text = block_text(walk.text, parsed.tokens, block.node, has_windows=True)
     groups = walk.told_by(block.node, [one.node for one in items if one.name is None], *block.rows)
     if text is None or isinstance(groups, NotKept):
         raise Refused(groups if isinstance(groups, NotKept) else NOT_TOLD_APART)

@@ -173,6 +173,10 @@ def test_groups_may_be_computed_anew(query: str) -> None:
     [
         ("SELECT DISTINCT g, STDDEV(v) AS s FROM t GROUP BY g", "g"),
         ("SELECT DISTINCT * FROM t", "`k` `g` `v`"),
+        ("SELECT k, COUNT(*) OVER w AS n, rank() OVER (w ORDER BY v) AS r FROM t WINDOW w AS (PARTITION BY k)", "k"),
+        ("SELECT k, v, rank() OVER (PARTITION BY k ORDER BY v) AS r FROM t WHERE v > 0 QUALIFY r = 1 ORDER BY k", "k"),
+        ("SELECT g, k FROM t QUALIFY row_number() OVER (PARTITION BY g, k ORDER BY v) = 1", "g k"),
+        ("SELECT g, STDDEV(v) AS s FROM t GROUP BY g QUALIFY row_number() OVER (PARTITION BY g ORDER BY g) = 1", "g"),
         ("SELECT g, STDDEV(v) AS s FROM t GROUP BY g UNION ALL SELECT g, v FROM t", "g"),
         ("(SELECT k, g FROM t) EXCEPT ALL (SELECT * FROM (SELECT k, g FROM t WHERE v > 1)) ORDER BY g", "k g"),
         ("SELECT k, MAX(v) AS v FROM (SELECT k, v FROM t INTERSECT SELECT k, v FROM t WHERE g > 'b') GROUP BY k", "k"),
@@ -228,7 +232,9 @@ def test_groups_and_partitions_have_keys(query: str, keys: str) -> None:
         ("SELECT k, collect_list(v) OVER (PARTITION BY k) AS n FROM t", "COLLECT_LIST may depend on the order"),
         ("SELECT k, COUNT(*) OVER (PARTITION BY k) AS n FROM t LIMIT 5", "LIMIT stands beside"),
         ("SELECT k, n FROM (SELECT k, COUNT(*) OVER (PARTITION BY k) AS n FROM t LIMIT 5)", "LIMIT stands beside"),
-        ("SELECT k, COUNT(*) OVER w AS n FROM t WINDOW w AS (PARTITION BY k)", "WINDOW stands beside"),
+        ("SELECT k, COUNT(*) OVER w AS n FROM t WINDOW w AS (ORDER BY k)", "a function with OVER and without PARTITION"),
+        ("SELECT k, v FROM t QUALIFY rank() OVER (PARTITION BY v ORDER BY k) > (SELECT 1)", "a subquery stands beside"),
+        ("SELECT k FROM t QUALIFY rank() OVER (PARTITION BY v ORDER BY k) = 1", "no column of its result is a key"),
         (
             "SELECT k, n FROM (SELECT k, COUNT(*) OVER (PARTITION BY k) AS n FROM t) WHERE n > (SELECT 1)",
             "a subquery stands",
