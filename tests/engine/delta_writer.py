@@ -2,10 +2,12 @@
 on the disk is what everything else reads."""
 
 import json
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 from deltalake import CommitProperties, QueryBuilder, write_deltalake
@@ -19,6 +21,20 @@ from reconciler.delta.transactions import USER_METADATA
 from reconciler.engine.protocol import Transaction
 from reconciler.testing.tables import Contents
 
+_Stats: TypeAlias = tuple[tuple[str, int, int], ...]
+_KNOWN: Final[dict[tuple[str, int], tuple[_Stats, Contents]]] = {}
+"""What was read, with the files that it was read from. A step reads one version many times, and another never has it."""
+_MOST_KNOWN: Final = 300
+
+
+def _stats(paths: Sequence[str]) -> _Stats | None:
+    """Files, when each was written and how large it is; None: one of them is not there."""
+    try:
+        found = [(path, os.stat(path)) for path in paths]
+    except OSError:
+        return None
+    return tuple((path, stat.st_mtime_ns, stat.st_size) for path, stat in found)
+
 
 @dataclass(frozen=True, slots=True)
 class DeltaWriter:
@@ -29,13 +45,25 @@ class DeltaWriter:
         return None if table is None else table.version()
 
     def read(self, location: str, version: int) -> Contents:
+        known = _KNOWN.get((location, version))
+        if known is not None and _stats([path for path, *_ in known[0]]) == known[0]:
+            return known[1]
         table = open_table(location, version)
         if table is None:
             raise EngineError("X730", f"there is no table at {location}")
         columns = column_types(table.schema())
         rows = pa.table(QueryBuilder().register("t", table).execute("select * from t").read_all())
         values = [rows[column.name].to_pylist(maps_as_pydicts="strict") for column in columns]
-        return Contents(columns, tuple(zip(*values, strict=True)))
+        contents = Contents(columns, tuple(zip(*values, strict=True)))
+        commit = os.path.join(location, "_delta_log", f"{version:020}.json")
+        stats = _stats(
+            [commit, *(os.path.join(location, file) for file in table.get_add_actions(flatten=True)["path"].to_pylist())]
+        )
+        if stats is not None:
+            if len(_KNOWN) >= _MOST_KNOWN:
+                del _KNOWN[next(iter(_KNOWN))]
+            _KNOWN[location, version] = stats, contents
+        return contents
 
     def version_with(self, location: str, transaction: Transaction) -> int | None:
         table = open_table(location)

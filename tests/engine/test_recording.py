@@ -1,12 +1,13 @@
 """The recording engine keeps the contract, and shows what it was asked."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reconciler.base.errors import EngineError
-from reconciler.engine.protocol import Engine, FunctionSource, StoredSource, TableTarget, ViewBuild
+from reconciler.engine.protocol import ColumnType, Engine, FunctionSource, StoredSource, TableTarget, ViewBuild
 from reconciler.testing.recording import RecordingEngine
 from reconciler.testing.tables import Contents
 from tests.engine.contract import GRADES, EngineContract, Storage, change
@@ -70,3 +71,17 @@ class TestRecordingEngine(OnRecording, EngineContract):
         engine.close()
         with pytest.raises(EngineError):
             engine.remove("/nowhere")
+
+
+def test_a_version_that_was_read_is_read_again_once_its_files_are_others(tmp_path: Path) -> None:
+    writer, location = DeltaWriter(), str(tmp_path / "t")
+    columns = (ColumnType("id", "bigint"),)
+    version = writer.write(location, Contents(columns, ((1,), (2,))), None)
+    assert writer.read(location, version) == writer.read(location, version) == Contents(columns, ((1,), (2,)))
+    (file,) = (tmp_path / "t").glob("*.parquet")
+    shutil.copy(file, tmp_path / "kept")
+    file.unlink()
+    with pytest.raises(Exception, match="not found"):
+        writer.read(location, version)
+    shutil.copy(tmp_path / "kept", file)
+    assert writer.read(location, version).rows == ((1,), (2,))
