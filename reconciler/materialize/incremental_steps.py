@@ -24,9 +24,9 @@ def bring_up_to_date(engine: Engine, program: Program, view: View, around: Aroun
     if around.choice.are_small(sizes_of(program, view, around.changes).values()):
         return Brought(engine.build_view(build), None, Way.RECOMPUTED)
     method = _method(program, view, around)
+    if isinstance(method, Recompute) or around.choice.given_up.waits((around.location, view.query)):
+        return Brought(engine.build_view(build), None, Way.RECOMPUTED)
     match method:
-        case Recompute():
-            return Brought(engine.build_view(build), None, Way.RECOMPUTED)
         case KeptAggregate():
             return by_what_is_kept(Kept(engine, program, view, around, method), build, step)
         case LinearRows():

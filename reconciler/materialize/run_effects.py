@@ -62,7 +62,7 @@ from reconciler.materialize.withdrawing import ingest_transaction, statement_tra
 from reconciler.plan.steps import StoredReads
 from reconciler.project.program.functions import called_functions
 from reconciler.project.program.lateness import Number, columns_with_lateness, first_on_time
-from reconciler.project.program.model import Connector, Program
+from reconciler.project.program.model import Connector, Program, View
 from reconciler.query.reading import (
     Place,
     declared_columns,
@@ -315,10 +315,12 @@ class StepEffects:
                 assert brought.changed is not None
                 is_done = self._change_rows(key, brought.changed, built, build.sources)
             if is_done:
+                self._note(location, view)
                 return
             self.ways[view.name] = Way.GIVEN_UP.value
             self._check()
             built = self._engine.build_view(build)
+        self._note(location, view)
         if built.rows == 0 and placement.rows == 0 and built.columns == placement.columns:
             self._let_go(build.staging)
             return
@@ -337,6 +339,12 @@ class StepEffects:
         )
         self._tell_of(view.name, built)
         self._changed.add(key)
+
+    def _note(self, location: str, view: View) -> None:
+        """Remember whether a view could follow, for the steps to come."""
+        way = self.ways[view.name]
+        if way != Way.RECOMPUTED:
+            self._choice.given_up.note((location, view.query), gave_up=way == Way.GIVEN_UP)
 
     def _around(self, location: str) -> Around:
         foreign = foreign_placements(self.foreign)
