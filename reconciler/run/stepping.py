@@ -31,7 +31,8 @@ from reconciler.environment.locations import told_path
 from reconciler.environment.planned_engine import require_planned_engine
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
-from reconciler.materialize.run_effects import Doing, StepEffects, untold
+from reconciler.materialize.run_effects import StepEffects
+from reconciler.materialize.step_progress import Doing, untold
 from reconciler.materialize.stream_states import remove_former_states
 from reconciler.materialize.withdrawing import put_step_back
 from reconciler.project.program.model import Program
@@ -134,9 +135,9 @@ def _carry_out(
         if isinstance(intent.work, RestoreCheckpoint):
             return carry_out_restore(target, stored, session), StepResult(intent.step, {}, ())
         require_planned_engine(target, program)
-        work = StepEffects(target, program, head, session, doing)
-        work.write_tables()
-        views = work.compute_views()
+        effects = StepEffects(target, program, head, session, doing)
+        effects.write_tables()
+        views = effects.compute_views()
     except EngineError:
         check()
         _withdraw(target, stored, program, boundary)
@@ -152,7 +153,7 @@ def _carry_out(
     boundary(f"step:{BEFORE}")
     check()
     started = clock()
-    positions = dict(head.positions)
+    work, positions = effects.progress, dict(head.positions)
     for ingest in intent.ingests:
         positions[fold(ingest.connector)] = ingest.position
     at, without_spark = this_moment(), tuple(sorted(work.without_spark))
