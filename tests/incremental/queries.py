@@ -240,7 +240,8 @@ def layered_query_by(chance: Random, on_spark: bool) -> str:
             query = f"SELECT {listed}, COUNT(*) AS n{at}, MAX({largest}) AS nv FROM {around} GROUP BY {keys}"
             columns = ["nk", "xg", f"n{at}", "nv"]
         elif kind == "filter":
-            query = f"SELECT * FROM {around} WHERE {columns[-1]} > 1 OR nk = 1"
+            number = next(one for one in reversed(columns) if one != "xg")
+            query = f"SELECT * FROM {around} WHERE {number} > 1 OR nk = 1"
         else:
             columns = [*dict.fromkeys((chance.choice(columns), "nk", "xg", "nv"))]
             query = f"SELECT {'DISTINCT ' if kind == 'distinct' else ''}{', '.join(columns)} FROM {around}"
