@@ -86,6 +86,10 @@ FROM orders JOIN lineitem ON l_orderkey = o_orderkey WHERE l_shipdate > o_orderd
     "by_order": """\
 SELECT l_orderkey, AVG(CAST(l_quantity AS DOUBLE)) AS mean, percentile(l_extendedprice, 0.5) AS middle
 FROM lineitem GROUP BY l_orderkey""",
+    "latest": """\
+SELECT * EXCEPT (place) FROM (
+  SELECT *, row_number() OVER (PARTITION BY l_orderkey ORDER BY l_shipdate DESC, l_linenumber) AS place FROM lineitem)
+WHERE place = 1""",
     "days": "SELECT l_returnflag, COUNT(DISTINCT l_shipdate) AS days FROM lineitem GROUP BY l_returnflag",
     "middle": "SELECT l_returnflag, percentile(l_extendedprice, 0.5) AS price FROM lineitem GROUP BY l_returnflag",
 }

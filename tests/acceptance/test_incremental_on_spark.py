@@ -16,6 +16,11 @@ QUERIES = {
     "all_prices": "SELECT customer, array_sort(collect_list(price)) AS prices FROM orders GROUP BY customer",
     "cheap": "SELECT id, customer, CAST(price AS DOUBLE) AS price FROM orders WHERE price < 10",
     "spread": "SELECT id % 3000 AS part, STDDEV(price) AS price, COUNT(DISTINCT id) AS ids FROM orders GROUP BY id % 3000",
+    "either": "SELECT id FROM orders WHERE price < 5 UNION SELECT id FROM orders WHERE customer = 'c1'",
+    "latest": (
+        "SELECT id % 3000 AS part, id, price FROM orders "
+        "QUALIFY row_number() OVER (PARTITION BY id % 3000 ORDER BY id DESC, price) = 1"
+    ),
     "revenue": (
         "SELECT customer, COUNT(*) AS orders, SUM(price) AS revenue, AVG(price) AS mean, AVG(id) AS id FROM orders "
         "GROUP BY customer HAVING COUNT(*) > 1"
@@ -35,7 +40,7 @@ def said(tmp_path: Path, spark_engine: Engine, capsys: pytest.CaptureFixture[str
     command = CommandLine(tmp_path, capsys, spark_engine)
     command("apply", "shop")
     told = command("execute", "shop", f"INSERT INTO orders {MANY}")
-    assert told == "orders: 30000 row(s); brought up to date: all_prices, cheap, revenue, spread, whole\n"
+    assert told == "orders: 30000 row(s); brought up to date: all_prices, cheap, either, latest, revenue, spread, whole\n"
     return command
 
 
@@ -57,16 +62,17 @@ def require_right(said: CommandLine) -> None:
 def test_views_over_a_large_table_follow_what_changes(said: CommandLine) -> None:
     told = said("execute", "shop", "INSERT INTO orders VALUES (1, 'c1', 0.05), (2, NULL, NULL), (4, 'new', 7.77)")
     anew = "what is kept computed anew"
-    own = "cheap (rows added), revenue ({}), spread (by what changed), whole ({})"
-    assert told == f"orders: 3 row(s); brought up to date: all_prices, {own.format(anew, anew)}\n"
+    told_of = "cheap (rows added), either ({0}), latest ({0}), revenue ({1}), spread ({0}), whole ({1})"
+    changes = "by what changed"
+    assert told == f"orders: 3 row(s); brought up to date: all_prices, {told_of.format(changes, anew)}\n"
     require_right(said)
     told = said("execute", "shop", "INSERT INTO orders VALUES (6, 'new', 0.01), (8, NULL, -3.10), (9, 'c1', NULL)")
-    ways = own.format(*2 * ["by what changed"])
+    ways = told_of.format(changes, changes)
     assert told == f"orders: 3 row(s); brought up to date: all_prices, {ways}\n"
     require_right(said)
     files = files_of(said, "cheap")
     told = said("execute", "shop", "DELETE FROM orders WHERE customer = 'new'")
-    ways = ways.replace("rows added", "by what changed")
+    ways = ways.replace("rows added", changes)
     assert told == f"orders: 2 row(s); brought up to date: all_prices, {ways}\n"
     require_right(said)
     assert files & files_of(said, "cheap"), "files without rows that go stay"
