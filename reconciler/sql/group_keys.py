@@ -1,5 +1,5 @@
 """Which keys a SELECT leaves of those that its columns are: by its GROUP BY, by the PARTITION BY of its windows. What looks
-at rows with other keys is refused, and so is what depends on the order of rows (see `grouped_blocks`)."""
+at rows with other keys is refused (see `grouped_blocks`)."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Final, TypeVar
@@ -11,21 +11,6 @@ from reconciler.sql.aggregate_blocks import Refused
 from reconciler.sql.aggregate_walk import AggregateWalk
 from reconciler.sql.block_model import NotKept
 
-_OF_NUMBERS: Final = (
-    "sum try_sum avg try_avg mean std stddev stddev_samp stddev_pop variance var_samp var_pop skewness kurtosis"
-)
-_OF_PAIRS: Final = (
-    "corr covar_samp covar_pop regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy"
-)
-_OF_ORDER: Final = "min max percentile quantile percentile_cont percentile_disc median"
-_OTHERS: Final = "count count_if bit_and bit_or bit_xor bool_and bool_or every any some approx_count_distinct"
-_WHATEVER_THE_ORDER: Final = frozenset(f"{_OF_NUMBERS} {_OF_PAIRS} {_OF_ORDER} {_OTHERS}".split())
-_BY_PLACE: Final = "row_number rank dense_rank percent_rank cume_dist ntile"
-_OF_A_ROW: Final = "lag lead first_value last_value nth_value first last"
-_BY_THEIR_ORDER: Final = frozenset(f"{_BY_PLACE} {_OF_A_ROW}".split())
-"""Functions with OVER. Of rows that tie, any may come first."""
-
-_AROUND_CALLS: Final = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 _CLAUSES: Final = frozenset(
     {"expressions", "from_", "joins", "where", "group", "having", "windows", "qualify", "distinct", "order"}
 )
@@ -56,13 +41,10 @@ def keys_left(
     ]
     if (calls or having is not None) and not groups:
         raise Refused(NotKept("all rows are one group in it", "put what is around it into a view of its own"))
-    for call in calls:
-        _look_at_function(walk, call, _WHATEVER_THE_ORDER)
     keys = {*columns}
     if groups:
         keys &= {key_of(one) for one in groups}
     for window in windows_of(node):
-        _look_at_function(walk, window.this, _WHATEVER_THE_ORDER | _BY_THEIR_ORDER)
         parts = _partition_of(window, node)
         if not parts:
             raise Refused(NotKept("a function with OVER and without PARTITION BY looks at all rows"))
@@ -87,14 +69,6 @@ def _look_at_clauses(walk: AggregateWalk, node: exp.Select, *, is_block: bool) -
             raise Refused(NotKept("a subquery stands beside its groups or windows", "put it into a query around a view"))
     if any(isinstance(one, exp.Aliases) or walk.makes_rows(one) for item in node.expressions for one in item.walk()):
         raise Refused(NotKept("an item of its select list makes several rows"))
-
-
-def _look_at_function(walk: AggregateWalk, call: exp.Expr, good: frozenset[str]) -> None:
-    while isinstance(call, _AROUND_CALLS):
-        call = call.this
-    name = walk.name_of(call) if isinstance(call, exp.Func) else fold(type(call).__name__)
-    if name not in good:
-        raise Refused(NotKept(f"{name.upper()} may depend on the order of rows"))
 
 
 def windows_of(node: exp.Select) -> Iterator[exp.Window]:

@@ -10,8 +10,9 @@ around it, each over nothing but the query within.
   HAVING, DISTINCT, expressions), it does to rows with equal keys without a look at others.
 - A set operation leaves the keys that its sides have in the same place, with the same type: equal rows have equal keys.
 - A key that is left is a column of the result: so the view's own rows say of which group they are. One is enough.
-- What is computed of several rows is the same whatever their order, but for what is rounded, and for rows that tie in the
-  ORDER BY of a window. Nothing in the query has another value each time. No LIMIT counts rows, no subquery stands beside.
+- Any function may put the rows of a group together. Where it depends on their order (`collect_list`, `row_number` of rows
+  that tie, the last digits of a sum of doubles), a group that did not change keeps what it had.
+- Nothing in the query has another value each time. No LIMIT counts rows, no subquery stands beside.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence

@@ -248,6 +248,33 @@ def layered_query_by(chance: Random, on_spark: bool) -> str:
     return query
 
 
+_NAMED_BODIES: Final = (
+    "SELECT * FROM {x}",
+    "SELECT * FROM {x} WHERE v > 0",
+    "SELECT {x}.* FROM {x} WHERE {x}.k IS NOT NULL",
+    "SELECT q.* FROM {x} AS q JOIN u ON q.k = u.k",
+    "SELECT k, g, v FROM {x} AS q",
+    "SELECT q.g, q.k, q.v + 1 AS v FROM {x} q LEFT JOIN (SELECT * FROM u) AS u ON q.k = u.k",
+)
+_NAMED_ENDS: Final = (
+    "SELECT g AS xg, COUNT(*) AS n0, SUM(v) AS n1 FROM {x} GROUP BY g",
+    "SELECT z.k AS nk, z.g AS xg FROM {x} AS z JOIN {y} ON z.k = {y}.k",
+    "SELECT k AS nk, RANK() OVER (PARTITION BY k ORDER BY v) AS n0 FROM {x}",
+    "SELECT k AS nk, v AS n1 FROM (SELECT *, RANK() OVER (PARTITION BY k ORDER BY v) AS place FROM {x}) WHERE place = 1",
+    "SELECT nk, n0 FROM (SELECT k AS nk, COUNT(*) AS n0, MAX(f) AS n1 FROM (SELECT * FROM u) AS w GROUP BY k) WHERE n0 > 1",
+)
+
+
+def query_of_names_by(chance: Random) -> str:
+    """A query of names of WITH, which take all columns of each other."""
+    known, bodies = ["t"], []
+    for name in ("a", "b", "c")[: chance.randint(1, 3)]:
+        bodies.append(f"{name} AS ({chance.choice(_NAMED_BODIES).format(x=chance.choice(known))})")
+        known.append(name)
+    end = chance.choice(_NAMED_ENDS).format(x=known[-1], y=chance.choice(known[:-1]))
+    return f"WITH {', '.join(bodies)} {end}"
+
+
 _ITEMS: Final = (
     "{t}.k AS n{at}",
     "{t}.g AS x{at}",
