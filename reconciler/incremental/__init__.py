@@ -2,8 +2,8 @@
 query and the columns of what it reads, without Spark.
 
 `derive.maintenance` says how a view is maintained: `KeptAggregate` (its groups are kept, and changed rows are added to them
-or taken from them), `LinearRows` (rows are added to the view and taken out of it), `ChangedGroups` (groups of which rows
-changed are computed anew), or `Recompute`, with the operator that has no rule. Each method has a module that names where its
+or taken from them), `LinearRows` (rows are added to the view and taken out of it), `ChangedGroups` (groups and partitions
+of which rows changed are computed anew), or `Recompute`, with the operator that has no rule. Each method has a module that names where its
 rule comes from, and gives the queries that it is carried out by: over changed rows, as `engine.protocol.StoredSource` has
 them, and over what is kept. `choice` says by sizes whether a method pays.
 
