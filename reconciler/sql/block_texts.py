@@ -102,7 +102,7 @@ def _cut(tokens: Sequence[Token]) -> BlockText | None:
         return None
     parts = {word: tokens[places[word] + (2 if word == "GROUP" else 1) : ends[word]] for word in order}
     select = tokens[1 : places["FROM"]]
-    listed = select[1:] if select and select[0].is_word("DISTINCT") else select
+    listed = select[1:] if select and select[0].is_word("DISTINCT", "ALL") else select
     if not listed or not all(parts.values()):
         return None
     return BlockText(

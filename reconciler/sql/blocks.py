@@ -198,7 +198,7 @@ class Analyser(SourceWalker):
         self.only(node, *_SELECT)
         rows = Rows()
         scope = Scope(parent, rows)
-        scope.windows = {fold(one.this.name): one for one in node.args.get("windows") or ()}
+        scope.windows = {one.this.name: one for one in node.args.get("windows") or ()}
         origin = node.args.get("from_")
         if origin is not None:
             self.item(origin.this, scope, named)

@@ -6,7 +6,6 @@ from typing import Final, TypeVar
 
 from sqlglot import exp
 
-from reconciler.base.names import fold
 from reconciler.sql.aggregate_blocks import Refused
 from reconciler.sql.aggregate_walk import AggregateWalk
 from reconciler.sql.block_model import NotKept
@@ -80,10 +79,11 @@ def windows_of(node: exp.Select) -> Iterator[exp.Window]:
 
 def _partition_of(window: exp.Expr, node: exp.Select) -> Sequence[exp.Expr]:
     """What the rows of a window are partitioned by, there or where the clause WINDOW defines it."""
-    defined = {fold(one.name): one for one in node.args.get("windows") or ()}
+    # Of such names the letter case counts.
+    defined = {one.name: one for one in node.args.get("windows") or ()}
     found: exp.Expr | None = window
     for _ in range(_MOST_WINDOWS):
         if found is None or found.args.get("partition_by"):
             break
-        found = defined.get(fold(found.args["alias"].name)) if found.args.get("alias") is not None else None
+        found = defined.get(found.args["alias"].name) if found.args.get("alias") is not None else None
     return found.args.get("partition_by") or () if found is not None else ()

@@ -15,6 +15,7 @@ around it, each over nothing but the query within.
 - Nothing in the query has another value each time. No LIMIT counts rows, no subquery stands beside.
 """
 
+import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice, product
@@ -61,6 +62,7 @@ _NO_KEY: Final = NotKept(
     "add a key to the select list; both sides of a set operation need the same type there",
 )
 
+_EXACT: Final = re.compile(r"(TINYINT|SMALLINT|INT|INTEGER|BIGINT|FLOAT|DOUBLE|DECIMAL\(\d+, ?\d+\)|BOOLEAN|STRING|DATE)")
 _MOST_TRIED: Final = 16
 """Of ways to tell the blocks of a query."""
 
@@ -136,7 +138,7 @@ def _grouped_block(walk: AggregateWalk, parsed: Parsed, block: _Block, keys: Seq
     reading = Reading(walk, parsed, block.node, groups)
     uses = reading.uses_of(text)
     texts = tuple(_text(reading, text, one) for one in items)
-    return GroupedBlock(text, uses, texts, tuple(_column(key, uses) for key in keys), groups.fixed)
+    return GroupedBlock(text, uses, texts, tuple(_column(key, uses, groups.scope) for key in keys), groups.fixed)
 
 
 def _with_keys(walk: AggregateWalk, tree: exp.Expr) -> _Rows:
@@ -191,10 +193,16 @@ def _of_both(node: exp.SetOperation, left: _Rows, right: _Rows) -> _Rows:
         raise Refused(NOT_UNDERSTOOD)
     pairs = list(zip(left.types, right.types, strict=True))
     keys = tuple(
-        (*one, *other) if one is not None and other is not None and types[0] == types[1] is not None else None
+        (*one, *other) if one is not None and other is not None and _are_exact(*types) else None
         for one, other, types in zip(left.keys, right.keys, pairs, strict=True)
     )
     return _Rows((*left.blocks, *right.blocks), tuple(one if one == other else None for one, other in pairs), keys)
+
+
+def _are_exact(one: str | None, other: str | None) -> bool:
+    """Whether both are one type, and not only alike (a NUMBER may be whole or not): else values that are equal once Spark
+    has converted a side may not be equal before."""
+    return one is not None and one == other and _EXACT.fullmatch(one) is not None
 
 
 def _without_parentheses(node: exp.Expr) -> exp.Expr:
@@ -318,9 +326,10 @@ def _text(reading: Reading, text: BlockText, item: _Item) -> str:
     return reading.expression(text.items[item.at], reading.node.expressions[item.at]).of(reading.query)
 
 
-def _column(key: Key, uses: Sequence[RelationUse]) -> tuple[int, str] | None:
-    """The column that a key is, with the place of its relation."""
-    if not isinstance(key, tuple) or key[0] != "column":
+def _column(key: Key, uses: Sequence[RelationUse], scope: Scope) -> tuple[int, str] | None:
+    """The column that a key is, with the place of its relation. Where a column has the name of the relation, `name.x` may be
+    a field of it."""
+    if not isinstance(key, tuple) or key[0] != "column" or scope.has(str(key[1])):
         return None
     named = [at for at, use in enumerate(uses) if use.is_linear and not use.within and fold(use.name) == key[1]]
     return (named[0], str(key[2])) if len(named) == 1 else None

@@ -20,6 +20,10 @@ from reconciler.sql.references import relation_key
 
 _LONGEST: Final = 10_000
 """Of a query that others are written into, in characters."""
+_LONGEST_NAME: Final = 300
+"""Of `SELECT * FROM` a name, in characters."""
+_MOST_NAMES: Final = 50
+"""Of WITH. Each query is read once for each name in it."""
 
 
 def inlined(query: str, bodies: Mapping[str, str]) -> str | None:
@@ -43,6 +47,8 @@ def inlined(query: str, bodies: Mapping[str, str]) -> str | None:
 
 def _only_name(body: str) -> str | None:
     """What a query reads that is nothing but `SELECT * FROM` a relation."""
+    if len(body) > _LONGEST_NAME:
+        return None
     parsed = parse_query(body)
     if not isinstance(parsed, Parsed) or [token.text.upper() for token in parsed.tokens[:3]] != ["SELECT", "*", "FROM"]:
         return None
@@ -63,7 +69,12 @@ def without_names(query: str) -> str | None:
     """A query whose names of WITH are replaced by their queries. None where it has none, or that can't surely be told."""
     parsed = parse_query(query)
     names = parsed.tree.args.get("with_") if isinstance(parsed, Parsed) else None
-    if not isinstance(parsed, Parsed) or names is None or names.args.get("recursive"):
+    if (
+        not isinstance(parsed, Parsed)
+        or names is None
+        or names.args.get("recursive")
+        or len(names.expressions) > _MOST_NAMES
+    ):
         return None
     cut = _cut(parsed.tokens)
     if cut is None or [name for name, _ in cut[0]] != [fold(one.alias) for one in names.expressions]:

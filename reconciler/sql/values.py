@@ -284,7 +284,7 @@ class Walker(Resolver):
                 found.append(UNREPEATABLE)
         alias = node.args.get("alias")
         if alias is not None:
-            definition = scope.windows.get(fold(alias.name))
+            definition = scope.windows.get(alias.name)
             if definition is None or depth > _MOST_WINDOWS:
                 self.beyond()
             else:

@@ -56,13 +56,18 @@ def _written(walk: LinearWalk, parsed: Parsed, node: exp.Select) -> list[tuple[S
 
 def _columns(walk: LinearWalk, item: exp.Expr, scope: Scope) -> list[tuple[str, str]] | None:
     """The columns of a `*`, each with the name of its source."""
+    if scope.merged:
+        # USING hides columns: their names mean something else then, or nothing.
+        return None
     columns = walk.star(item, scope) if isinstance(item, exp.Star | exp.Column) else None
     names = [column.name for column in columns or ()]
     if isinstance(item, exp.Column):
         pairs: list[tuple[str | None, str | None]] = [(item.table, name) for name in names]
     else:
         pairs = [(source.name, column.name) for source in scope.sources for column in source.columns or ()]
-        if scope.merged or [name for _, name in pairs] != names:
+        if [name for _, name in pairs] != names:
             return None
     known = [(source, name) for source, name in pairs if source is not None and name is not None]
-    return known if known and len(known) == len(pairs) else None
+    # Where a column has the name of a source, `name.x` may be a field of it.
+    is_sure = len(known) == len(pairs) and not any(scope.has(source) for source, _ in known)
+    return known if known and is_sure else None

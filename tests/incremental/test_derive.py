@@ -8,6 +8,11 @@ import pytest
 from reconciler.incremental.derive import maintenance
 from reconciler.incremental.model import ChangedGroups, KeptAggregate, LinearRows, Maintenance, Recompute
 from reconciler.incremental.words import describe_maintenance
+from reconciler.sql.block_model import GroupedQuery
+from reconciler.sql.grouped_blocks import grouped_blocks
+from reconciler.sql.inlined import without_names
+from reconciler.sql.surroundings import USUAL
+from reconciler.sql.written_stars import without_stars
 from tests.pace import at_usual_pace
 from tests.project.program.test_compile import compiled
 
@@ -173,6 +178,9 @@ def test_groups_may_be_computed_anew(query: str) -> None:
     [
         ("SELECT DISTINCT g, STDDEV(v) AS s FROM t GROUP BY g", "g"),
         ("SELECT DISTINCT * FROM t", "`k` `g` `v`"),
+        ("SELECT ALL k, v, COUNT(*) OVER (PARTITION BY k) AS n FROM t", "k"),
+        # Of names of windows the letter case counts.
+        ("SELECT g, k, SUM(v) OVER w AS s FROM t WINDOW w AS (PARTITION BY k), W AS (PARTITION BY g)", "k"),
         ("SELECT g, collect_list(k) AS s, max_by(k, v) AS m, any_value(v) AS a FROM t GROUP BY g", "g"),
         ("SELECT k, array_agg(v) OVER (PARTITION BY k) AS n FROM t", "k"),
         ("SELECT k, COUNT(*) OVER w AS n, rank() OVER (w ORDER BY v) AS r FROM t WINDOW w AS (PARTITION BY k)", "k"),
@@ -214,6 +222,8 @@ def test_groups_and_partitions_have_keys(query: str, keys: str) -> None:
         ("SELECT g, v FROM t UNION BY NAME SELECT v, g FROM t", "the query is not surely"),
         ("SELECT g, v FROM t EXCEPT SELECT g, v FROM t LIMIT 3", "a set operation with more to it"),
         ("SELECT k FROM t UNION SELECT v FROM t", "no column of its result is a key"),
+        # Of what is computed it is not known whether it is whole: equal values may be told apart before Spark converts them.
+        ("SELECT k + 0 AS x FROM t UNION SELECT level * 1 FROM measured", "no column of its result is a key"),
         ("SELECT g, STDDEV(v) AS s FROM t WHERE v > rand() GROUP BY g", "rand may give another value each time"),
         ("SELECT g, STDDEV(v) AS s, current_date() AS d FROM t GROUP BY g", "STDDEV has no rule"),
         ("SELECT explode(array(g, 'x')) AS g2, g, STDDEV(v) AS s FROM t GROUP BY g", "STDDEV has no rule"),
@@ -252,6 +262,28 @@ def test_groups_and_partitions_have_keys(query: str, keys: str) -> None:
 )
 def test_groups_that_can_not_be_computed_anew_by_themselves(query: str, reason: str) -> None:
     assert why(query).startswith(reason), why(query)
+
+
+FIELDS: Mapping[str, Mapping[str, str | None]] = {
+    "t": {"k": "INT", "v": "INT", "s": "STRUCT<k: INT, f: INT>"},
+    "s": {"k": "INT", "f": "INT"},
+}
+
+
+def test_what_may_be_a_field_of_a_column_is_not_taken_for_a_column() -> None:
+    assert without_stars("SELECT k FROM (SELECT s.* FROM t LEFT JOIN s USING (k)) AS x", FIELDS, USUAL) is None
+    assert without_stars("SELECT k FROM (SELECT * FROM t JOIN s ON t.v = s.f) AS x", FIELDS, USUAL) is None
+    found = grouped_blocks("SELECT s.k AS a, COUNT(*) OVER (PARTITION BY s.k) AS n FROM t JOIN s USING (k)", FIELDS, USUAL)
+    assert isinstance(found, GroupedQuery)
+    assert found.blocks[0].columns == (None,)
+
+
+def test_many_names_of_with_are_not_written_into_each_other() -> None:
+    names = "".join(f", x{at} AS (SELECT * FROM x{at - 1} WHERE k > {at})" for at in range(1, 1_000))
+    query = f"WITH x0 AS (SELECT * FROM t){names} SELECT DISTINCT k FROM x999"
+    began = time.process_time()
+    assert without_names(query) is None
+    assert at_usual_pace(time.process_time() - began) < 5
 
 
 def test_words_say_what_follows_and_what_does_not() -> None:
