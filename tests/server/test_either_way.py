@@ -167,7 +167,7 @@ def test_what_is_wrong(words: str, shop: Path, servers: Servers) -> None:
     check(shop, servers, f"reconcile {words}")
 
 
-@pytest.mark.parametrize("line", mostly_slow(LINES, LINES[0]))
+@pytest.mark.parametrize("line", LINES)
 def test_lines_of_a_shell(line: str, shop: Path, servers: Servers) -> None:
     check(shop, servers, line)
 

@@ -26,7 +26,7 @@ def _with_other_values(data: Data, table: str, column: str, other: list[int | No
     return {**data, table: rows}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(queries(), DATA, some.lists(some.none() | some.integers(0, 3), min_size=1, max_size=6))
 def test_a_column_that_lineage_does_not_name_changes_nothing(query: Query, data: Data, other: list[int | None]) -> None:
     changes_nothing_that_lineage_does_not_name(query, data, other)
@@ -87,7 +87,7 @@ def _consistent(query: str, relations: dict[str, dict[str, str]]) -> None:
         assert again.diagnostics == ()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(queries())
 def test_what_lineage_names_is_read_and_nothing_else_is_missed(query: Query) -> None:
     lineage_names_what_is_read(query)

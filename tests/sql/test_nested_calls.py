@@ -26,7 +26,7 @@ SHAPES = (
         )
     ),
 )
-DEPTHS = (8, 12, 15, 18, 40)
+DEPTHS = (8, 18, 40)
 SECONDS = 1.0
 
 

@@ -147,7 +147,7 @@ def _versions(draw: some.DrawFn) -> tuple[tuple[str, tuple[str, ...]], tuple[str
     return sides[0], sides[1]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(_versions(), DATA)
 def test_unchanged_columns_have_the_same_rows(
     versions: tuple[tuple[str, tuple[str, ...]], tuple[str, tuple[str, ...]]], data: Data
