@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 
 from reconciler.base.names import quoted
 from reconciler.incremental.model import LinearRows
-from reconciler.incremental.terms import Term, current_reads, former_reads, places_of_change, term_text
+from reconciler.incremental.terms import Term, places_of_change, term_text
 from reconciler.sql.block_model import LinearBlock
 
 
@@ -46,16 +46,3 @@ def _without_rows(method: LinearRows, block: LinearBlock) -> str:
     if block.where is None:
         return f"{block.rows.of(method.query)} WHERE false"
     return f"{method.query[block.rows.start : block.where.start]}({block.where.of(method.query)}) AND false"
-
-
-def reads_of_terms(method: LinearRows, changed: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The relations that the query reads as they were, and those that it reads as they are."""
-    former: set[str] = set()
-    current: set[str] = set()
-    for block in method.blocks:
-        if places_of_change(block.relations, changed):
-            former |= former_reads(block.relations, changed)
-            current |= current_reads(block.relations, changed) | block.fixed
-        elif changed:
-            current |= {use.relation for use in block.relations} | block.fixed
-    return tuple(sorted(former)), tuple(sorted(current))

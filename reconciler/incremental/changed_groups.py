@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Sequence
 from reconciler.base.names import quoted
 from reconciler.incremental.changed_rows import netted
 from reconciler.incremental.model import ChangedGroups
-from reconciler.incremental.terms import Term, current_reads, former_reads, places_of_change, term_text, with_changed_keys
+from reconciler.incremental.terms import Term, places_of_change, term_text, with_changed_keys
 from reconciler.sql.block_model import GroupedBlock
 
 KEYS = "__keys"
@@ -29,16 +29,6 @@ OWN = "__own"
 def key_column(at: int) -> str:
     """The column of a key, by its index."""
     return f"__key_{at}"
-
-
-def reads_of_terms(method: ChangedGroups, changed: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The relations that the first query reads as they were, and those that it reads as they are."""
-    former: set[str] = set()
-    current: set[str] = set()
-    for block in method.groups.blocks:
-        former |= former_reads(block.relations, changed)
-        current |= current_reads(block.relations, changed) | block.fixed
-    return tuple(sorted(former)), tuple(sorted(current))
 
 
 def keys_query(method: ChangedGroups, changed: Collection[str]) -> str:

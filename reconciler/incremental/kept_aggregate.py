@@ -40,15 +40,7 @@ from typing import Final
 
 from reconciler.base.names import quoted
 from reconciler.incremental.model import KeptAggregate, KeptCount, KeptExtreme, KeptSum
-from reconciler.incremental.terms import (
-    Term,
-    change_of,
-    current_reads,
-    former_reads,
-    places_of_change,
-    term_text,
-    with_changed_keys,
-)
+from reconciler.incremental.terms import Term, change_of, places_of_change, term_text, with_changed_keys
 from reconciler.sql.block_model import AggregateBlock, AggregateCall, AliasUse, KeyUse, Span
 from reconciler.sql.repeatable import Number
 
@@ -104,12 +96,6 @@ def state_query(kept: KeptAggregate) -> str:
     """What is kept, from the relations as they are. It reads them under their own names."""
     columns = ", ".join(f"{expression} AS `{name}`" for name, expression in _columns(kept))
     return f"SELECT {columns} FROM {kept.block.text.origin.of(kept.query)}{_where(kept)}{_group_by(_keys(kept))}"
-
-
-def reads_of_terms(kept: KeptAggregate, changed: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The relations that `changed_query` reads as they were, and those that it reads as they are."""
-    uses = kept.block.relations
-    return tuple(sorted(former_reads(uses, changed))), tuple(sorted(current_reads(uses, changed) | kept.block.fixed))
 
 
 def changed_query(kept: KeptAggregate, changed: Collection[str], types: Mapping[str, str], change: str) -> str:

@@ -1,13 +1,15 @@
 """How a view is maintained: a sum type."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 from typing import Final, TypeAlias, assert_never
 
 from reconciler.base.dataclass import dataclass
-from reconciler.incremental.terms import key_of
+from reconciler.incremental.terms import current_reads, former_reads, key_of, places_of_change
 from reconciler.sql.block_model import AggregateBlock, GroupedBlock, GroupedQuery, LinearBlock, RelationUse
+
+_Block: TypeAlias = AggregateBlock | LinearBlock | GroupedBlock
 
 FLOATING: Final = re.compile(r"(?i)\b(FLOAT|DOUBLE)\b(?!:)")
 """A type, as Spark writes it, with floating numbers at any depth. A field of a struct may bear such a name (`double:`)."""
@@ -57,17 +59,13 @@ class KeptAggregate:
     @property
     def relations(self) -> tuple[str, ...]:
         """The keys of the relations that decide what is kept, sorted."""
-        return tuple(sorted({use.relation for use in self.block.relations} | self.block.fixed))
+        return _relations((self.block,))
 
     @property
     def fixed(self) -> frozenset[str]:
         """The keys of those in which it has no rule for changes: where one changes, all that is kept is computed anew. Least
         and greatest values have no rule where a term takes rows away and brings them again."""
-        uses = self.block.relations
-        without = {
-            use.relation for at, use in enumerate(uses) if not use.is_linear and (self.extremes or not key_of(uses, at))
-        }
-        return self.block.fixed | without
+        return _fixed((self.block,), by_keys=not self.extremes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +89,12 @@ class LinearRows:
     @property
     def relations(self) -> tuple[str, ...]:
         """The keys of the relations that it reads, sorted."""
-        return tuple(sorted({use.relation for block in self.blocks for use in block.relations} | self.fixed))
+        return _relations(self.blocks)
 
     @property
     def fixed(self) -> frozenset[str]:
         """The keys of those in which it has no rule for changes."""
-        without = (
-            use.relation
-            for block in self.blocks
-            for at, use in enumerate(block.relations)
-            if not use.is_linear and (self.only_added is not None or not key_of(block.relations, at))
-        )
-        return frozenset().union(*(block.fixed for block in self.blocks), without)
+        return _fixed(self.blocks, by_keys=self.only_added is None)
 
     @property
     def beside(self) -> frozenset[str]:
@@ -122,18 +114,12 @@ class ChangedGroups:
     @property
     def relations(self) -> tuple[str, ...]:
         """The keys of the relations that it reads, sorted."""
-        return tuple(sorted({use.relation for block in self.groups.blocks for use in block.relations} | self.fixed))
+        return _relations(self.groups.blocks)
 
     @property
     def fixed(self) -> frozenset[str]:
         """The keys of those in which it has no rule for changes."""
-        without = (
-            use.relation
-            for block in self.groups.blocks
-            for at, use in enumerate(block.relations)
-            if not use.is_linear and not key_of(block.relations, at)
-        )
-        return frozenset().union(*(block.fixed for block in self.groups.blocks), without)
+        return _fixed(self.groups.blocks, by_keys=True)
 
 
 Method: TypeAlias = KeptAggregate | LinearRows | ChangedGroups
@@ -150,7 +136,37 @@ def read_whole(method: Method) -> frozenset[str]:
     return frozenset().union(*(block.fixed for block in _blocks_of(method)))
 
 
-def _blocks_of(method: Method) -> Sequence[AggregateBlock | LinearBlock | GroupedBlock]:
+def reads_of_terms(method: Method, changed: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The relations that the terms of a change read as they were, and those that they read as they are. A SELECT of
+    `LinearRows` without any term is read as it is: its rows are left out, and its types count."""
+    former: set[str] = set()
+    current: set[str] = set()
+    for block in _blocks_of(method):
+        if places_of_change(block.relations, changed):
+            former |= former_reads(block.relations, changed)
+            current |= current_reads(block.relations, changed) | block.fixed
+        elif changed and isinstance(method, LinearRows):
+            current |= {use.relation for use in block.relations} | block.fixed
+    return tuple(sorted(former)), tuple(sorted(current))
+
+
+def _relations(blocks: Sequence[_Block]) -> tuple[str, ...]:
+    return tuple(sorted(frozenset[str]().union(*({use.relation for use in one.relations} | one.fixed for one in blocks))))
+
+
+def _fixed(blocks: Sequence[_Block], *, by_keys: bool) -> frozenset[str]:
+    """The relations of blocks for whose changes there is no rule. `by_keys`: those in which a block is not linear have one
+    where their keys are known."""
+    without = (
+        use.relation
+        for block in blocks
+        for at, use in enumerate(block.relations)
+        if not use.is_linear and not (by_keys and key_of(block.relations, at))
+    )
+    return frozenset().union(*(block.fixed for block in blocks), without)
+
+
+def _blocks_of(method: Method) -> Sequence[_Block]:
     match method:
         case KeptAggregate():
             return (method.block,)

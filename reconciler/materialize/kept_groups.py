@@ -22,7 +22,7 @@ from reconciler.delta.tables import table_version, typed_columns
 from reconciler.engine.protocol import CHANGE_COLUMN, Engine, Source, StoredSource, ViewBuild
 from reconciler.incremental import kept_aggregate
 from reconciler.incremental.choice import Sizes
-from reconciler.incremental.model import KeptAggregate, Way
+from reconciler.incremental.model import KeptAggregate, Way, reads_of_terms
 from reconciler.materialize.changed_sources import needed_sources
 from reconciler.materialize.view_steps import ENDED, Around, Brought, needed_by, sizes_of
 from reconciler.project.program.model import Program, View
@@ -105,7 +105,7 @@ class Kept:
         assert self.known is not None, "there is something that can follow"
         changes = self.around.changes
         changed = changes.of(self.method.relations)
-        former, current = kept_aggregate.reads_of_terms(self.method, changed)
+        former, current = reads_of_terms(self.method, changed)
         sources = (
             self._kept_source(self.known),
             *changes.changed_sources(changed, only_added=False),

@@ -21,7 +21,7 @@ from reconciler.delta.transactions import has_commit_after, has_transaction
 from reconciler.engine.protocol import CHANGE_COLUMN, Built, Engine, Source, StoredSource, ViewBuild
 from reconciler.incremental import added_rows, changed_groups, changed_rows
 from reconciler.incremental.choice import Sizes
-from reconciler.incremental.model import ChangedGroups, LinearRows, Way, read_whole
+from reconciler.incremental.model import ChangedGroups, LinearRows, Way, read_whole, reads_of_terms
 from reconciler.incremental.needed_rows import KeyRange
 from reconciler.materialize.changed_sources import needed_sources
 from reconciler.materialize.view_steps import ENDED, Around, Brought, needed_by, sizes_of
@@ -103,7 +103,7 @@ class Rows:
 
     def _sources(self, changed: Sequence[str], *, only_added: bool) -> tuple[Source, ...]:
         changes = self.own.around.changes
-        former, current = added_rows.reads_of_terms(self.method, changed)
+        former, current = reads_of_terms(self.method, changed)
         sources = (
             *changes.changed_sources(changed, only_added=only_added),
             *changes.former_sources(former),
@@ -123,7 +123,7 @@ class Groups:
         """Stage the keys of the groups that changed."""
         changes = self.own.around.changes
         changed = changes.of(self.method.relations)
-        former, current = changed_groups.reads_of_terms(self.method, changed)
+        former, current = reads_of_terms(self.method, changed)
         sources = (
             *changes.changed_sources(changed, only_added=False),
             *changes.former_sources(former),

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from reconciler.incremental import changed_groups
-from reconciler.incremental.added_rows import added_query, reads_of_terms
+from reconciler.incremental.added_rows import added_query
 from reconciler.incremental.changed_rows import changed_rows_query
 from reconciler.incremental.kept_aggregate import KEPT, changed_query, finishing_query, state_query
-from reconciler.incremental.model import ChangedGroups, LinearRows, Method, froms_of, read_whole
+from reconciler.incremental.model import ChangedGroups, LinearRows, Method, froms_of, read_whole, reads_of_terms
 from reconciler.incremental.needed_rows import KeyRange, needed_rows
 from reconciler.incremental.terms import changed_source, former_source
 from tests.incremental.queries import Row, Tables, changes, groups_of, kept_of, linear_of, multiset
@@ -109,7 +109,7 @@ def follow_groups(
         return brought(held, engine.run(changed_groups.changed_groups_query(method, types))[1]), len(found)
 
     own = _OwnRows(engine, query, method, columns, method.fixed)
-    return own.follow(history, changed_groups.reads_of_terms, step)
+    return own.follow(history, reads_of_terms, step)
 
 
 Column: TypeAlias = tuple[str, str]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from reconciler.incremental.derive import maintenance
-from reconciler.incremental.model import ChangedGroups, KeptAggregate, LinearRows, Maintenance, Recompute
+from reconciler.incremental.model import ChangedGroups, KeptAggregate, LinearRows, Maintenance, Recompute, reads_of_terms
 from reconciler.incremental.words import describe_maintenance
 from reconciler.sql.block_model import GroupedQuery
 from reconciler.sql.grouped_blocks import grouped_blocks
@@ -298,3 +298,12 @@ def test_words_say_what_follows_and_what_does_not() -> None:
         "small relations, and many groups at once, are computed from the query",
     )
     assert describe_maintenance(of("SELECT STDDEV(v) AS v FROM t"))[0] == "by its query, computed again: STDDEV has no rule"
+
+
+def test_a_side_of_a_set_operation_that_did_not_change_is_not_read_for_keys() -> None:
+    found = of("SELECT k FROM t UNION SELECT k FROM measured")
+    assert isinstance(found, ChangedGroups)
+    assert reads_of_terms(found, ["t"]) == ((), ())
+    rows = of("SELECT k FROM t UNION ALL SELECT k FROM measured")
+    assert isinstance(rows, LinearRows)
+    assert reads_of_terms(rows, ["t"]) == ((), ("measured",)), "its types count"
