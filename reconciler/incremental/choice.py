@@ -8,14 +8,11 @@
 - Where groups are computed anew one by one, the query is asked of the rows that have their keys: all that it reads is read,
   less what lies outside of their range. That pays where the view has many groups, and few of them changed.
 - Where rows of a view without groups go, the files of its table are read and written anew that hold them.
-- Where what changed did not surely give the same, a step computes the view twice. If that happens to a view time and again,
-  more and more steps compute it from its query at once before the next one tries (`GivenUp`).
 - Where following pays and what is kept is not that of the step before, it is computed anew with the view, so that the next
   step finds it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import field
 from typing import Final, TypeAlias
 
 from reconciler.base.dataclass import dataclass
@@ -100,31 +97,6 @@ def cheapest(method: Method, sizes: Sizes) -> Way:
     return Way.ANEW if isinstance(method, KeptAggregate) else Way.RECOMPUTED
 
 
-class GivenUp:
-    """How often views gave up to follow, step after step; by place of the view, and query. Several threads may ask."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, str], tuple[int, int]] = {}
-
-    def waits(self, view: tuple[str, str]) -> bool:
-        """Whether this step leaves a view to its query. Each step asks once."""
-        times, left = self._known.get(view, (0, 0))
-        if left:
-            self._known[view] = times, left - 1
-        return left > 0
-
-    def note(self, view: tuple[str, str], *, gave_up: bool) -> None:
-        """What became of a view that was tried: after the nth time in a row, 2^(n-1) - 1 steps don't try, and at most 63."""
-        if not gave_up:
-            self._known.pop(view, None)
-            return
-        times = self._known.get(view, (0, 0))[0] + 1
-        self._known[view] = times, 2 ** min(times - 1, _MOST_DOUBLED) - 1
-
-
-_MOST_DOUBLED: Final = 6
-
-
 @dataclass(frozen=True, slots=True)
 class Choice:
     """Views over relations of at most `few_rows` rows are computed from their queries, without a look at these. Of the
@@ -133,7 +105,6 @@ class Choice:
     few_rows: int = FEW_ROWS
     way: Choose = cheapest
     share_of_groups: float = 0.1
-    given_up: GivenUp = field(default_factory=GivenUp, compare=False)
 
     def are_small(self, relations: Iterable[Size]) -> bool:
         """Whether all of these are."""

@@ -24,7 +24,7 @@ def bring_up_to_date(engine: Engine, program: Program, view: View, around: Aroun
     if around.choice.are_small(sizes_of(program, view, around.changes).values()):
         return Brought(engine.build_view(build), None, Way.RECOMPUTED)
     method = _method(program, view, around)
-    if isinstance(method, Recompute) or around.choice.given_up.waits((around.location, view.query)):
+    if isinstance(method, Recompute) or around.given_up.waits((around.location, view.query)):
         return Brought(engine.build_view(build), None, Way.RECOMPUTED)
     match method:
         case KeptAggregate():

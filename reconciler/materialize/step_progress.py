@@ -6,12 +6,9 @@
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from reconciler.base.boundaries import BEFORE, EFFECTED
 from reconciler.base.errors import RegistryError
 from reconciler.delta.opening import join_location
-from reconciler.delta.tables import TableStatistics, statistics
-from reconciler.engine.protocol import Compaction, FailedCalls, Transaction
-from reconciler.engine.stored import compaction_of
+from reconciler.engine.protocol import FailedCalls
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.changed_sources import KnownKeys
@@ -52,6 +49,7 @@ class StepProgress:
         self.check = session.check
         self.clock = session.clock
         self.choice = session.choice
+        self.given_up = session.given_up
         self.doing = doing
         self.said = {"pipeline": head.pipeline, "step": head.intent.step, "epoch": head.epoch}
         self.before = dict(head.published.relations)
@@ -73,20 +71,6 @@ class StepProgress:
         self.added: dict[str, list[tuple[int, int]]] = {}
         self.lost: list[str] = []
         self.keys: dict[str, KeysSeen] = {}
-
-    def compacted(self, placement: Placement, version: int, written: Transaction) -> TableStatistics | None:
-        """What is known of a table that was written, after its small files are put together where they are many."""
-        location = self.location_of(placement)
-        found = statistics(location, version)
-        if found is None:
-            return None
-        self.boundary(f"compaction:{BEFORE}")
-        self.check()
-        started = self.clock()
-        compacted = self.engine.compact(Compaction(location, version, found.small_files, compaction_of(written), self.said))
-        self.seconds["ingest"] += self.clock() - started
-        self.boundary(f"compaction:{EFFECTED}")
-        return found if compacted is None else statistics(location, compacted)
 
     @property
     def number(self) -> int:

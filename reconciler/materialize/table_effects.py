@@ -17,6 +17,7 @@ from reconciler.engine.protocol import DeadLetters, Ingestion, Statement, TableT
 from reconciler.environment.locations import with_absolute_location, with_root
 from reconciler.materialize.commit_origins import short_range, versions_read
 from reconciler.materialize.late_rows import as_stored, greatest_after, greatest_of_table
+from reconciler.materialize.small_files import put_together
 from reconciler.materialize.step_progress import StepProgress
 from reconciler.materialize.withdrawing import ingest_transaction, statement_transaction
 from reconciler.project.program.functions import called_functions
@@ -37,6 +38,7 @@ class TableEffects:
         self._step = step
 
     def ingest(self, ingest: Ingest) -> None:
+        """Read a range of an input into its table. Raises IngestFailed."""
         connector = self._step.program.connectors[fold(ingest.connector)]
         key, name = fold(connector.relation), connector.qualified_name
         ingestion = Ingestion(
@@ -76,6 +78,7 @@ class TableEffects:
         return first_on_time(table, known)
 
     def execute(self, work: RunStatement) -> None:
+        """Run a statement that changes a table."""
         place = self._step.place_before
         sources = sources_for(self._step.program, work.relations, place)
         require_foreign(sources, self._step.foreign)
@@ -107,7 +110,7 @@ class TableEffects:
                 (placement.version, self._came_with(placement, written, transaction))
             )
             placement = self._with_greatest(key, placement, written.version)
-            found = self._step.compacted(placement, written.version, transaction)
+            found = put_together(self._step, placement, written.version, transaction)
             rows, size = (found.rows, found.bytes) if found else (None, None)
             version = found.version if found else written.version
             self._step.placements[key] = replace(placement, version=version, rows=rows, bytes=size)

@@ -20,6 +20,7 @@ from reconciler.materialize.changed_sources import StepChanges
 from reconciler.materialize.commit_origins import versions_read
 from reconciler.materialize.incremental_steps import bring_up_to_date
 from reconciler.materialize.late_letters import add_letters
+from reconciler.materialize.small_files import put_together
 from reconciler.materialize.step_progress import StepProgress
 from reconciler.materialize.stream_steps import Places, go_on
 from reconciler.materialize.view_builds import view_build
@@ -38,6 +39,7 @@ class ViewEffects:
         self._step = step
 
     def compute(self, key: str) -> None:
+        """Compute a view, or have it follow what changed, and publish it."""
         view, step = self._step.program.views[key], self._step.number
         location = self._step.location_of(self._step.placements[key])
         staging = staging_folder(self._step.program.name, "step", str(step), key)
@@ -91,16 +93,15 @@ class ViewEffects:
         """Remember whether a view could follow, for the steps to come."""
         way = self._step.ways[view.name]
         if way != Way.RECOMPUTED:
-            self._step.choice.given_up.note((location, view.query), gave_up=way == Way.GIVEN_UP)
+            self._step.given_up.note((location, view.query), gave_up=way == Way.GIVEN_UP)
 
     def _around(self, location: str) -> Around:
         foreign = foreign_placements(self._step.foreign)
         before, now = {**self._step.before, **foreign}, {**self._step.placements, **foreign}
         places = self._step.place_before, self._step.place_now
         changes = StepChanges(before, now, *places, self._step.added, self._step.known_keys)
-        return Around(
-            location, changes, self._step.choice, lambda: self._step.boundary(f"kept:{EFFECTED}"), self._step.check
-        )
+        step = self._step
+        return Around(location, changes, step.choice, step.given_up, lambda: step.boundary(f"kept:{EFFECTED}"), step.check)
 
     def go_on(self, key: str) -> None:
         """A stream goes on: it gives rows beside those that it gave before."""
@@ -171,7 +172,7 @@ class ViewEffects:
         """A view stands at a version to which rows came, or from which some went."""
         placement, started = self._step.placements[key], self._step.clock()
         self._step.added.setdefault(key, []).append((placement.version, version))
-        found = self._step.compacted(placement, version, transaction)
+        found = put_together(self._step, placement, version, transaction)
         self._step.seconds["publish"] += self._step.clock() - started
         self._step.boundary(f"view:{EFFECTED}")
         rows, size = (found.rows, found.bytes) if found else (None, None)

@@ -5,6 +5,7 @@ from typing import Final
 
 from reconciler.base.dataclass import dataclass
 from reconciler.engine.protocol import Built
+from reconciler.environment.given_up import GivenUp
 from reconciler.incremental.choice import Choice, Size
 from reconciler.incremental.derive import stored_reads
 from reconciler.incremental.model import Method, Way, froms_of, read_whole
@@ -19,12 +20,14 @@ ENDED: Final = frozenset({"X701", "X707"})
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What a step of a view has around it: the folder of the view, what changed below it, what says which way to take.
-    `kept` is told when what is kept was written, `check` raises where this process lost the pipeline."""
+    """What a step of a view has around it: the folder of the view, what changed below it, what says which way to take, and
+    which views could not follow. `kept` is told when what is kept was written, `check` raises where this process lost the
+    pipeline."""
 
     location: str
     changes: StepChanges
     choice: Choice
+    given_up: GivenUp
     kept: Callable[[], None]
     check: Callable[[], None]
 

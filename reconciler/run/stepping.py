@@ -153,7 +153,8 @@ def _carry_out(
     boundary(f"step:{BEFORE}")
     check()
     started = clock()
-    work, positions = effects.progress, dict(head.positions)
+    work = effects.progress
+    positions = dict(head.positions)
     for ingest in intent.ingests:
         positions[fold(ingest.connector)] = ingest.position
     at, without_spark = this_moment(), tuple(sorted(work.without_spark))

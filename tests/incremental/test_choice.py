@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.incremental.choice import FEW_ROWS, Choice, GivenUp, Size, Sizes, can_follow, cheapest
+from reconciler.incremental.choice import FEW_ROWS, Choice, Size, Sizes, can_follow, cheapest
 from reconciler.incremental.model import Way
 from reconciler.incremental.needed_rows import KeyRange, Within
 from tests.incremental.queries import groups_of, kept_of, linear_of
@@ -117,21 +117,6 @@ MEDIANS = groups_of("SELECT t.g, percentile(t.v, 0.5) AS m FROM t JOIN u ON t.k 
 )
 def test_groups_that_are_computed_anew(sizes: dict[str, Any], way: Way) -> None:
     assert cheapest(MEDIANS, replace(FACTS, kept=None, **sizes)) is way
-
-
-def test_a_view_that_gives_up_time_and_again_is_tried_less_often() -> None:
-    given_up, view, other = GivenUp(), ("lake/v", "SELECT 1"), ("lake/v", "SELECT 2")
-    tried = []
-    for step in range(200):
-        if not given_up.waits(view):
-            tried.append(step)
-            given_up.note(view, gave_up=True)
-    assert tried == [0, 1, 3, 7, 15, 31, 63, 127, 191]
-    assert not given_up.waits(other)
-    given_up.note(view, gave_up=False)
-    assert not given_up.waits(view)
-    given_up.note(view, gave_up=True)
-    assert not given_up.waits(view), "the next step tries again"
 
 
 def test_small_relations_are_known_by_their_rows() -> None:

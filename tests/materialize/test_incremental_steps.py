@@ -12,7 +12,7 @@ from reconciler.engine.by_size import EngineBySize
 from reconciler.engine.protocol import Built, ColumnType, RowChanges, ViewBuild
 from reconciler.environment.session import Session
 from reconciler.environment.target import open_target
-from reconciler.incremental.choice import CHEAPEST, GivenUp
+from reconciler.incremental.choice import CHEAPEST
 from reconciler.incremental.model import Way
 from reconciler.registry.protocol import History
 from reconciler.run.pace import Pace
@@ -198,9 +198,9 @@ def test_rows_that_are_not_taken_out_are_computed_from_the_query(till: Path) -> 
 def test_a_view_that_gives_up_again_and_again_is_left_to_its_query_for_a_while(till: Path) -> None:
     put(till, 0)
     run(till)
-    failing, choice = engine(), replace(FOLLOWING, given_up=GivenUp())
+    failing = engine()
     failing.refuses.append("__changed_visits")
-    session = Session(EngineBySize(failing, dict, many_files=2), choice=choice)
+    session = Session(EngineBySize(failing, dict, many_files=2), choice=FOLLOWING)
     for number in range(5):
         row = {"insert": {"good": "tea", "who": number}}
         (till / f"source/visits/{100 + number}.json").write_text(f"{json.dumps(row)}\n")
