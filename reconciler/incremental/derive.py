@@ -22,7 +22,9 @@ from reconciler.incremental.model import FLOATING, ChangedGroups, KeptAggregate,
 from reconciler.project.program.model import Program, Read, Table, View
 from reconciler.project.program.settings import SPARK, are_read_plainly, decisive_settings
 from reconciler.sql.block_model import NO_AGGREGATE, AggregateBlock, NotKept
+from reconciler.sql.lexer import query_tokens
 from reconciler.sql.lineage import ALL_COLUMNS
+from reconciler.sql.stars import holds_columns
 from reconciler.sql.surroundings import USUAL
 
 _SAY_NOTHING: Final = frozenset({SPARK, "spark.sql.session.timeZone"})
@@ -189,7 +191,7 @@ def derived(query: str, columns: tuple[tuple[str, tuple[tuple[str, str | None], 
         if without is not None:
             # What stands in the way then is in the way in any case; WITH is not.
             query, found = without, _derived(without, known)
-    if isinstance(found, KeptAggregate | LinearRows) or "*" not in query:
+    if isinstance(found, KeptAggregate | LinearRows) or not holds_columns(query_tokens(query)):
         return found
     from reconciler.sql.written_stars import without_stars
 
@@ -216,7 +218,7 @@ def _changed_groups(query: str, known: Mapping[str, Columns]) -> ChangedGroups |
     if isinstance(groups, NotKept):
         return groups
     found = ChangedGroups(query, groups)
-    return found if not found.fixed.issuperset(found.relations) else _NOTHING_FOLLOWS
+    return found if _follows_any(found) else _NOTHING_FOLLOWS
 
 
 def _derived(query: str, known: Mapping[str, Columns]) -> Maintenance:
@@ -239,6 +241,8 @@ def _derived(query: str, known: Mapping[str, Columns]) -> Maintenance:
 
 
 def _if_any_follows(found: Method) -> Maintenance:
-    if not found.fixed.issuperset(found.relations):
-        return found
-    return Recompute(_NOTHING_FOLLOWS.reason)
+    return found if _follows_any(found) else Recompute(_NOTHING_FOLLOWS.reason)
+
+
+def _follows_any(method: Method) -> bool:
+    return not method.fixed.issuperset(method.relations)

@@ -74,7 +74,7 @@ class AggregateWalk(LinearWalk):
         return isinstance(call, exp.AggFunc) or self.name_of(call) in spark_aggregates()
 
     def _groups(self, node: exp.Select, scope: Scope, named: Named) -> Groups | NotKept:
-        rows = self.rows(node)
+        rows = self.origin_of_block(node)
         if isinstance(rows, NotKept):
             return rows
         keys = self.grouping_keys(node, scope)
@@ -87,9 +87,9 @@ class AggregateWalk(LinearWalk):
             keys = distinct
         if any(isinstance(key.unnest(), exp.Literal) or key.find(exp.Query) is not None for key in keys):
             return NotKept("it groups by what is no expression of columns")
-        return self.told_by(node, keys, *rows)
+        return self.groups_by(node, keys, *rows)
 
-    def rows(self, node: exp.Select) -> Origin | NotKept:
+    def origin_of_block(self, node: exp.Select) -> Origin | NotKept:
         """What a block reads in its FROM, where it is no subquery of an expression and all its columns are known."""
         scope, _ = self.seen[id(node)]
         if scope.parent is not None:
@@ -113,7 +113,7 @@ class AggregateWalk(LinearWalk):
             return NotKept("its GROUP BY is not surely understood", "write each key as an expression")
         return keys
 
-    def told_by(
+    def groups_by(
         self, node: exp.Select, keys: Sequence[exp.Expr], uses: tuple[FoundUse, ...], beside: frozenset[str]
     ) -> Groups | NotKept:
         """The rows of a block by keys; `uses` are the relations of its FROM, `beside` those that subqueries there read."""

@@ -1,5 +1,5 @@
-"""Which keys a SELECT leaves of those that its columns are: by its GROUP BY, by the PARTITION BY of its windows. What looks
-at rows with other keys is refused (see `grouped_blocks`)."""
+"""Which columns of a SELECT are keys: those of its columns that were keys before, and that its GROUP BY and the PARTITION BY
+of each of its windows name. A SELECT that looks at rows with other keys is refused (see `grouped_blocks`)."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Final, TypeVar
@@ -27,7 +27,8 @@ def keys_left(
     *,
     is_block: bool = False,
 ) -> list[_Key | None]:
-    """The keys of the columns of a SELECT that it leaves. `key_of` says which key an expression in it is."""
+    """Of each column of a SELECT the key that it is (None: it is none). `columns` are the keys before a look at GROUP BY and
+    windows. `key_of` says which key an expression is. `is_block`: it reads relations, and its WHERE may have subqueries."""
     _look_at_clauses(walk, node, is_block=is_block)
     groups = walk.grouping_keys(node, walk.seen[id(node)][0])
     if isinstance(groups, NotKept):

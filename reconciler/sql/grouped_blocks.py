@@ -132,7 +132,7 @@ def _grouped_block(walk: AggregateWalk, parsed: Parsed, block: _Block, keys: Seq
     """A block by these of its keys."""
     items = [block.items[key] for key in keys]
     text = block_text(walk.text, parsed.tokens, block.node, has_windows=True)
-    groups = walk.told_by(block.node, [one.node for one in items if one.name is None], *block.rows)
+    groups = walk.groups_by(block.node, [one.node for one in items if one.name is None], *block.rows)
     if text is None or isinstance(groups, NotKept):
         raise Refused(groups if isinstance(groups, NotKept) else NOT_TOLD_APART)
     reading = Reading(walk, parsed, block.node, groups)
@@ -213,7 +213,7 @@ def _without_parentheses(node: exp.Expr) -> exp.Expr:
 
 def _of_block(walk: AggregateWalk, node: exp.Select) -> _Rows:
     """What a SELECT over relations gives."""
-    rows = walk.rows(node)
+    rows = walk.origin_of_block(node)
     if isinstance(rows, NotKept):
         raise Refused(rows)
     given = _given(walk, node)
@@ -224,7 +224,7 @@ def _of_block(walk: AggregateWalk, node: exp.Select) -> _Rows:
 
 def _types(walk: AggregateWalk, node: exp.Select, count: int) -> tuple[str | None, ...]:
     """The types of the columns of a SELECT. Raises Refused where it has not so many."""
-    columns = walk.given[id(node)]
+    columns = walk.outputs[id(node)]
     if columns is None or len(columns) != count:
         raise Refused(NOT_UNDERSTOOD)
     return tuple(column.type for column in columns)

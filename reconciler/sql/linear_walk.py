@@ -64,7 +64,7 @@ class LinearWalk(Analyser):
     def __init__(self, relations: Mapping[str, Mapping[str, str | None]], text: str, around: QuerySurroundings) -> None:
         super().__init__(relations, text, around)
         self.seen: dict[int, tuple[Scope, Named]] = {}
-        self.given: dict[int, Outputs] = {}
+        self.outputs: dict[int, Outputs] = {}
         self.conditions: dict[int, Value] = {}
 
     def condition(self, node: exp.Expr, scope: Scope, named: Named, word: str) -> Value:
@@ -73,7 +73,7 @@ class LinearWalk(Analyser):
         return found
 
     def leave(self, node: exp.Select, scope: Scope, named: Named, columns: Outputs) -> None:
-        self.seen[id(node)], self.given[id(node)] = (scope, named), columns
+        self.seen[id(node)], self.outputs[id(node)] = (scope, named), columns
 
     def origin(self, node: exp.Select) -> Origin | NotKept:
         """What a block reads in its FROM, where it is linear in any of that."""

@@ -1,5 +1,5 @@
 """Queries whose `*` within FROM is written out: `FROM (SELECT * FROM t) AS x` as `FROM (SELECT t.a, t.b FROM t) AS x`. Spark
-reads both alike. What is asked of such a SELECT has another column sometimes, which `*` would take in.
+reads both alike. A term of a change (`incremental.terms`) hands one more column on, which `*` would take in.
 
 The `*` of the query itself stays. There is no answer where the columns of one are not surely known.
 """
@@ -43,15 +43,17 @@ def without_stars(query: str, relations: Mapping[str, Mapping[str, str | None]],
 def _written(walk: LinearWalk, parsed: Parsed, node: exp.Select) -> list[tuple[Span, str]] | None:
     """What stands in the place of each `*` of a SELECT."""
     text, scope = block_text(walk.text, parsed.tokens, node), walk.seen[id(node)][0]
+    if text is None:
+        return None
     found: list[tuple[Span, str]] = []
-    for item, span in zip(node.expressions, text.items if text is not None else (), strict=False):
+    for item, span in zip(node.expressions, text.items, strict=True):
         if not item.is_star:
             continue
         columns = _columns(walk, item, scope)
         if columns is None:
             return None
         found.append((span, ", ".join(f"{quoted(source)}.{quoted(name)}" for source, name in columns)))
-    return found if text is not None else None
+    return found
 
 
 def _columns(walk: LinearWalk, item: exp.Expr, scope: Scope) -> list[tuple[str, str]] | None:

@@ -23,7 +23,8 @@ from reconciler.testing.tables import Contents
 
 _Stats: TypeAlias = tuple[tuple[str, int, int], ...]
 _KNOWN: Final[dict[tuple[str, int], tuple[_Stats, Contents]]] = {}
-"""What was read, with the files that it was read from. A step reads one version many times, and another never has it."""
+"""By folder and version: the contents that were read, and the files that they were read from. Tests read one version many
+times."""
 _MOST_KNOWN: Final = 300
 
 
