@@ -4,8 +4,9 @@
 
 TPC-H's lineitem, orders and customer, with views like Q1, Q6 and Q3, orders by segment of customers (a join with a table
 that does not change), the largest price, the number of different days, and the price in the middle of three groups (it
-costs the same either way). Two have no aggregate: all orders with their lineitems, and the lineitems with a discount. In one
-the groups that changed are computed anew: an average of doubles and a percentile of each order.
+costs the same either way). Two have no aggregate: all orders with their lineitems, and the lineitems with a discount. In
+two, what changed is computed anew: an average of doubles and a percentile of each order, and its lineitem that was shipped
+last.
 
 Each step brings so many new orders (`--change`, of those that are there) with their lineitems, and takes those of the step
 before.
