@@ -23,7 +23,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -159,16 +159,15 @@ def main(scale: tuple[float, ...], steps: int, change: float, views: str, result
 
 def _measured(root: Path, engine: Engine, scale: float, steps: int, change: float, views: list[str]) -> dict[str, Any]:
     data = root / "data"
-    command = [str(Path(sys.executable).parent / "tpchgen-cli"), "parquet", "-s", str(scale), f"--output-dir={data}"]
-    subprocess.run([*command, f"--tables={','.join(_TABLES)}"], check=True, stdout=subprocess.DEVNULL)
-    history = _write_history(data)
+    history = write_history(data, scale, _TABLES)
     ways = {"from queries": Choice(way=recomputed), "by changes": Choice()}
     for name in ways:
-        _write_pipeline(root / name, data, views)
+        write_pipeline(root / name, data, _TABLES, {view: VIEWS[view] for view in views})
         Project.open(root / name, engine=engine).pipeline("tpch").apply()
         _run(root / name, engine, ways[name], _Cpu())
     taken: dict[str, list[list[float]]] = {name: [] for name in ways}
-    for number, files in zip(range(steps + 2), _changes(history, change), strict=False):
+    many = max(1, round(history["orders"].num_rows * change))
+    for number, files in zip(range(steps + 2), changes_of_orders(history, many), strict=False):
         for name, choice in ways.items():
             for table, text in files.items():
                 (root / name / f"live/{table}/{number:03}.json").write_text(text)
@@ -198,10 +197,12 @@ def _run(root: Path, engine: Engine, choice: Choice, cpu: _Cpu) -> None:
     run_pipeline(open_target(root, None), "tpch", session, Pace(once=True))
 
 
-def _write_history(data: Path) -> dict[str, pa.Table]:
-    """The tables with the columns that are used, as files beside those that were made; the changes are made of them."""
+def write_history(data: Path, scale: float, tables: Mapping[str, Mapping[str, str]]) -> dict[str, pa.Table]:
+    """Tables of TPC-H at a scale, with these columns: each a file in a folder of its own; changes are made of them."""
+    command = [str(Path(sys.executable).parent / "tpchgen-cli"), "parquet", "-s", str(scale), f"--output-dir={data}"]
+    subprocess.run([*command, f"--tables={','.join(tables)}"], check=True, stdout=subprocess.DEVNULL)
     found = {}
-    for table, columns in _TABLES.items():
+    for table, columns in tables.items():
         rows = pq.read_table(data / f"{table}.parquet", columns=[*columns])
         fields = [(one.name, pa.string() if one.type == pa.string_view() else one.type) for one in rows.schema]
         rows = rows.cast(pa.schema(fields))
@@ -211,26 +212,26 @@ def _write_history(data: Path) -> dict[str, pa.Table]:
     return found
 
 
-def _write_pipeline(root: Path, data: Path, views: list[str]) -> None:
+def write_pipeline(root: Path, data: Path, tables: Mapping[str, Mapping[str, str]], views: Mapping[str, str]) -> None:
+    """A project with one pipeline, `tpch`: these tables, with a history and changes to come, and these views."""
     folder = root / "pipelines" / "tpch"
     folder.mkdir(parents=True)
-    tables = [
+    made = [
         f"CREATE TABLE {table} ({', '.join(f'{name} {kind}' for name, kind in columns.items())});"
-        for table, columns in _TABLES.items()
+        for table, columns in tables.items()
     ]
-    queries = [f"CREATE MATERIALIZED VIEW {name} AS\n{VIEWS[name]};" for name in views]
-    (folder / "program.sql").write_text("\n".join([*tables, *queries]))
-    connectors = [_HISTORY.format(table=table, path=os.path.relpath(data / table, root)) for table in _TABLES]
+    made += [f"CREATE MATERIALIZED VIEW {name} AS\n{query};" for name, query in views.items()]
+    (folder / "program.sql").write_text("\n".join(made))
+    connectors = [_HISTORY.format(table=table, path=os.path.relpath(data / table, root)) for table in tables]
     (folder / "pipeline.yaml").write_text(_PIPELINE + "".join(connectors))
     (root / "reconcile.yaml").write_text("default: dev\nenvironments:\n  dev: {warehouse: warehouse}\n")
-    for table in _TABLES:
+    for table in tables:
         (root / "live" / table).mkdir(parents=True)
 
 
-def _changes(history: dict[str, pa.Table], change: float) -> Iterator[dict[str, str]]:
-    """For each step, records of orders and lineitems: new ones, and those of the step before, which go."""
+def changes_of_orders(history: Mapping[str, pa.Table], many: int) -> Iterator[dict[str, str]]:
+    """For each step, records of orders and lineitems: so many new orders, and those of the step before, which go."""
     orders, lineitem = history["orders"], history["lineitem"]
-    many = max(1, round(orders.num_rows * change))
     before: dict[str, list[dict[str, Any]]] = {"orders": [], "lineitem": []}
     number = 0
     while True:

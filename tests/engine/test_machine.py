@@ -23,6 +23,7 @@ from reconciler.engine.spark.installation import (
     pinned_s3_jars,
 )
 from reconciler.engine.spark.java import Java, find_java
+from reconciler.engine.spark.plain_settings import is_plain_start
 from reconciler.engine.spark.s3 import hadoop_settings
 from reconciler.engine.spark.session import LAUNCHER_OPTIONS, _prepare_environment
 from reconciler.engine.spark.starting_settings import (
@@ -178,6 +179,13 @@ class TestSettings:
         assert chosen["spark.driver.extraJavaOptions"].endswith(" -XX:+UseG1GC")
         assert "TieredStopAtLevel" not in chosen["spark.driver.extraJavaOptions"]
         assert "not.spark" not in chosen
+
+    @pytest.mark.parametrize("master", ["local[2]", "spark://host:7077"])
+    def test_what_it_starts_with_leaves_small_work_to_this_process(self, master: str, tmp_path: Path) -> None:
+        chosen = session_settings({"spark.master": master}, Installation(tmp_path), JAVA)
+
+        assert is_plain_start(chosen)
+        assert not is_plain_start({**chosen, "spark.sql.nobodyKnows": "1"})
 
     @pytest.mark.parametrize("master", ["spark://host:7077", "yarn", "k8s://https://host:6443", "local-cluster[2,1,1024]"])
     def test_a_cluster_gets_the_jars_and_keeps_its_own_ways(self, master: str, tmp_path: Path) -> None:

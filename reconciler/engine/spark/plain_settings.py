@@ -34,6 +34,9 @@ _OF_PROCESSES: Final = frozenset(
         "spark.databricks.delta.delta.log.cacheSize",
         "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration",
         "spark.sql.artifact.isolation.enabled",
+        "spark.sql.broadcastExchange.maxThreadThreshold",
+        "spark.sql.resultQueryStage.maxThreadThreshold",
+        "spark.sql.shuffleExchange.maxThreadThreshold",
         "spark.sql.warehouse.dir",
     }
 )
@@ -55,13 +58,18 @@ def are_plain(settings: Mapping[str, str]) -> bool:
 
 def is_plain_session(session: SparkSession) -> bool:
     """Whether what Spark was started with is."""
+    return is_plain_start(dict(session.sparkContext.getConf().getAll()))
+
+
+def is_plain_start(settings: Mapping[str, str]) -> bool:
+    """Whether all settings of a context are."""
     return all(
         not name.startswith(_DECIDING)
         or _is_of_queries(name)
         or name in _OF_PROCESSES
         or name.startswith(_FILE_SYSTEMS)
         or _STARTED_WITH.get(name) == text
-        for name, text in session.sparkContext.getConf().getAll()
+        for name, text in settings.items()
     )
 
 

@@ -1,0 +1,178 @@
+"""What a step costs where the 22 queries of TPC-H are views of one pipeline, beside computing all of them anew.
+
+    python -m bench.tpch [--scale 0.05] [--scale 0.5] [--orders 75] [--steps 3] [--views q01,q03]
+
+The queries are those that the tests follow (`tests/incremental/tpch`). Each step brings so many new orders (`--orders`, the
+same at all scales) with their lineitems, and takes those of the step before: TPC-H's two refresh functions in one.
+
+One pipeline at each scale, one warm Spark. First steps follow what changed, as a run does by itself. After the last of them
+each view holds what Spark gives for its query from scratch, or there are no figures. Then the same pipeline takes steps in
+which views are computed from their queries. CPU is that of Python and Java: of a view between its boundaries, of a step from
+its intent to its end. Medians of the steps after the first two (of one, from queries).
+
+Results stand in bench/results/tpch.json. A target that is missed is said, and is no error.
+"""
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import click
+
+from bench.incremental import changes_of_orders, recomputed, write_history, write_pipeline
+from bench.plan import ROOT, Ratio
+from bench.streams import cpu_seconds
+from reconciler.engine.protocol import Engine
+from reconciler.engine.spark.engine import spark_engine
+from reconciler.environment.session import Session
+from reconciler.environment.target import open_target
+from reconciler.incremental.choice import Choice
+from reconciler.run.pace import Pace
+from reconciler.run.running import run_pipeline
+from reconciler.service.project import Project
+
+RESULTS: Final = ROOT / "bench" / "results" / "tpch.json"
+_QUERIES: Final = ROOT / "tests" / "incremental" / "tpch"
+_WARM: Final = 2
+
+
+class _Cpu:
+    """Told of each boundary: the CPU seconds of each view of a step, in their order, and of the step until now."""
+
+    def __init__(self) -> None:
+        self.views: list[float] = []
+        self._began = 0.0
+        self._step_began = 0.0
+
+    @property
+    def step(self) -> float:
+        return cpu_seconds() - self._step_began
+
+    def reached(self, name: str) -> None:
+        match name:
+            case "intent:before":
+                self.views = []
+                self._step_began = cpu_seconds()
+            case "view:before":
+                self._began = cpu_seconds()
+            case "view:effected":
+                self.views.append(cpu_seconds() - self._began)
+
+
+@click.command()
+@click.option("--scale", default=[0.05, 0.5], multiple=True, show_default=True, help="Of TPC-H: 6,000,000 lineitems at 1.")
+@click.option("--orders", default=75, show_default=True, help="How many new orders a step brings.")
+@click.option("--steps", default=3, show_default=True, help="How many steps are measured.")
+@click.option("--views", default="", help="Which of the queries, `q01` say; all.")
+@click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Where to write them as JSON.")
+def main(scale: tuple[float, ...], orders: int, steps: int, views: str, results: Path) -> None:
+    """Run each, show CPU by view, write it as JSON."""
+    queries = {path.stem: path.read_text().strip() for path in sorted(_QUERIES.glob("q*.sql"))}
+    chosen = {name: query for name, query in queries.items() if not views or name in views.split(",")}
+    found: dict[str, Any] = {}
+    engine = spark_engine()
+    try:
+        for one in scale:
+            with tempfile.TemporaryDirectory() as scratch:
+                found[str(one)] = _measured(Path(scratch), engine, one, orders, steps, chosen)
+            click.echo(f"scale {one}:")
+            for name, figures in found[str(one)].items():
+                click.echo(f"  {name:5} {json.dumps(figures)}")
+    finally:
+        engine.close()
+    ratios = _ratios(found)
+    for ratio in ratios:
+        mark = "" if ratio.is_met else "  MISSED"
+        click.echo(f"{ratio.name}: {ratio.value:.2f} (target {ratio.target}){mark}")
+    results.parent.mkdir(parents=True, exist_ok=True)
+    told = {"orders": orders, "scales": found, "ratios": [{**asdict(one), "met": one.is_met} for one in ratios]}
+    results.write_text(json.dumps(told, indent=2) + "\n")
+
+
+def _measured(
+    root: Path, engine: Engine, scale: float, orders: int, steps: int, queries: dict[str, str]
+) -> dict[str, dict[str, Any]]:
+    tables = _columns()
+    history = write_history(root / "data", scale, tables)
+    project = root / "project"
+    write_pipeline(project, root / "data", tables, queries)
+    Project.open(project, engine=engine).pipeline("tpch").apply()
+    _step(project, engine, Choice())
+    changes = enumerate(changes_of_orders(history, orders))
+    followed = [_next_step(project, engine, Choice(), changes) for _ in range(_WARM + steps)][_WARM:]
+    _require_equal(project, engine, queries)
+    anew = Choice(few_rows=0, way=recomputed)
+    from_queries = [_next_step(project, engine, anew, changes) for _ in range(1 + steps)][1:]
+    return {
+        name: {
+            "query": round(median(cpu[name] for cpu, _ in from_queries), 2),
+            "changes": round(median(cpu[name] for cpu, _ in followed), 2),
+            "way": followed[-1][1].get(name, "recomputed"),
+        }
+        for name in followed[-1][0]
+    }
+
+
+def _columns() -> dict[str, dict[str, str]]:
+    """The tables: their columns with their types."""
+    found = {}
+    for line in (_QUERIES / "schema.sql").read_text().splitlines():
+        name, _, listed = line.removeprefix("CREATE TABLE ").removesuffix(");").partition(" (")
+        found[name] = dict(one.split(" ", 1) for one in listed.split(", "))
+    return found
+
+
+def _next_step(
+    project: Path, engine: Engine, choice: Choice, changes: Iterator[tuple[int, dict[str, str]]]
+) -> tuple[dict[str, float], dict[str, str]]:
+    number, files = next(changes)
+    for table, text in files.items():
+        (project / f"live/{table}/{number:03}.json").write_text(text)
+    return _step(project, engine, choice)
+
+
+def _step(project: Path, engine: Engine, choice: Choice) -> tuple[dict[str, float], dict[str, str]]:
+    """The CPU seconds of each view of a step, `step` and `views` being those of the whole and of all views; and which way
+    each took."""
+    cpu = _Cpu()
+    session = Session(engine, boundary=cpu.reached, choice=choice)
+    run = run_pipeline(open_target(project, None), "tpch", session, Pace(once=True))
+    took = cpu.step
+    last = run.steps[-1]
+    by_view = dict(zip(last.views, cpu.views, strict=True))
+    return {**by_view, "views": sum(cpu.views), "step": took}, dict(last.ways)
+
+
+def _require_equal(project: Path, engine: Engine, queries: dict[str, str]) -> None:
+    """Each view holds what its query gives."""
+    pipeline = Project.open(project, engine=engine).pipeline("tpch")
+    for name, query in queries.items():
+        held, asked = (Counter(map(repr, pipeline.query(one))) for one in (f"SELECT * FROM {name}", query))
+        if held != asked:
+            raise click.ClickException(f"{name} does not hold what its query gives")
+
+
+def _ratios(found: dict[str, dict[str, dict[str, Any]]]) -> tuple[Ratio, ...]:
+    least, greatest = (found[key] for key in (min(found, key=float), max(found, key=float)))
+    views = [name for name in greatest if name in least and name.startswith("q")]
+    ratios = [Ratio("all views, from queries / by changes", _of(greatest["views"], "query", "changes"), 10, at_most=False)]
+    dearest = max((one[name] for one in found.values() for name in views), key=lambda one: _of(one, "changes", "query"))
+    ratios.append(Ratio("the dearest view, by changes / from its query", _of(dearest, "changes", "query"), 1.1))
+    if len(found) > 1:
+        growth = [greatest[name]["changes"] / max(0.01, least[name]["changes"]) for name in views]
+        ratios.append(Ratio("growth, median of the views", round(median(growth), 2), 1.1))
+        ratios.append(Ratio("growth, of the view that grows most", round(max(growth), 2), 1.3))
+    return tuple(ratios)
+
+
+def _of(figures: dict[str, Any], above: str, below: str) -> float:
+    return round(figures[above] / max(0.01, figures[below]), 2)
+
+
+if __name__ == "__main__":
+    main()
