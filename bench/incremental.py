@@ -26,6 +26,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import median
+from types import MappingProxyType
 from typing import Any, Final
 
 import click
@@ -212,14 +213,21 @@ def write_history(data: Path, scale: float, tables: Mapping[str, Mapping[str, st
     return found
 
 
-def write_pipeline(root: Path, data: Path, tables: Mapping[str, Mapping[str, str]], views: Mapping[str, str]) -> None:
-    """A project with one pipeline, `tpch`: these tables, with a history and changes to come, and these views."""
+def write_pipeline(
+    root: Path,
+    data: Path,
+    tables: Mapping[str, Mapping[str, str]],
+    views: Mapping[str, str],
+    keys: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """A project with one pipeline, `tpch`: these tables, with a history and changes to come, and these views. `keys`
+    are those of tables, as texts."""
     folder = root / "pipelines" / "tpch"
     folder.mkdir(parents=True)
-    made = [
-        f"CREATE TABLE {table} ({', '.join(f'{name} {kind}' for name, kind in columns.items())});"
-        for table, columns in tables.items()
-    ]
+    made = []
+    for table, columns in tables.items():
+        parts = [f"{name} {kind}" for name, kind in columns.items()]
+        made.append(f"CREATE TABLE {table} ({', '.join(parts + [f'PRIMARY KEY ({keys[table]})'] * (table in keys))});")
     made += [f"CREATE MATERIALIZED VIEW {name} AS\n{query};" for name, query in views.items()]
     (folder / "program.sql").write_text("\n".join(made))
     connectors = [_HISTORY.format(table=table, path=os.path.relpath(data / table, root)) for table in tables]

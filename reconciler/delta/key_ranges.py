@@ -81,12 +81,12 @@ def files_between(table: OpenedTable, needed: Sequence[Between]) -> tuple[Stored
 
 
 def files_with_any(table: OpenedTable, rows: "pa.Table") -> tuple[StoredFile, ...]:
-    """The files of a table that may have a row that is equal to one of these, which are in its columns: all values of one of
-    them lie between the least and the greatest of the file."""
+    """The files of a table that may have a row that is equal to one of these, which are in columns of it: all values of one
+    of them lie between the least and the greatest of the file."""
     from pyarrow import compute
 
     actions = table.opened.get_add_actions(flatten=True)
-    ends = _ends(table, actions)
+    ends = {name: both for name, both in _ends(table, actions).items() if name in rows.column_names}
     paths = [str(path) for path in actions["path"].to_pylist()] if actions.num_rows else []
     out: set[str] = set()
     for at, path in enumerate(paths):

@@ -116,9 +116,9 @@ def _defaults(master: str, given: Mapping[str, str]) -> dict[str, str]:
         # As it is by default. Not set, Spark asks the process's environment for it with each row that it aggregates without
         # compiled code.
         TYPES_FRAMEWORK: "false",
-        # A step of a few relations has more than the 100 compiled queries that Spark would keep: the next one compiles them
-        # all again. Many more would only fill memory: Delta asks for each table version in a query of its own.
-        "spark.sql.codegen.cache.maxEntries": "400",
+        # Spark would keep the last 100 compiled queries. A view that follows what changed has some 50, so a pipeline of a few
+        # views compiled all of them again in each step. Each takes some 10 kB.
+        "spark.sql.codegen.cache.maxEntries": "4000",
         # Spark makes a thread for each piece of work until there are so many; otherwise 1,024. Each keeps values of its own,
         # and a live run fills both pools. A thread may wait for a subquery, which needs threads of the same pools. Of these,
         # 16 are computed at once. So there are more threads than a query has stages that wait for a subquery.

@@ -13,18 +13,18 @@
 Which tables are written says `target_table`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
 
 from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
-from reconciler.delta.arrow_rows import OpenedTable, rows_by_file
+from reconciler.delta.arrow_rows import OpenedTable, arrow_schema, rows_by_file
 from reconciler.delta.arrow_writes import append, rewrite
 from reconciler.engine.arrow.ingest import multisets
 from reconciler.engine.arrow.ingest.incoming import Change, Incoming, Row
 from reconciler.engine.arrow.ingest.stored_values import as_numbers, values_of
-from reconciler.engine.arrow.ingest.target_table import as_arrow, key_places
+from reconciler.engine.arrow.ingest.target_table import as_arrow, files_to_search, is_small, key_places
 from reconciler.engine.arrow.ingest.values import NotSure
 from reconciler.engine.protocol import Ingestion, TableTarget, Written
 from reconciler.project.program.lateness import Number
@@ -167,8 +167,8 @@ def _whole(one: _Last, held: Row | None) -> Row:
 
 
 def _find(table: OpenedTable, target: TableTarget, keys: Mapping[Row, _Last]) -> _Found:
-    """Look for these keys in a table. Where it has many files, all are written anew. Raises NotSure where it has one of the
-    keys twice, or can't be read."""
+    """Look for these keys in a table. Where it is small and has many files, all are written anew. Raises NotSure where it
+    has one of the keys twice, or can't be read."""
     import pyarrow
     from pyarrow import compute
 
@@ -177,7 +177,8 @@ def _find(table: OpenedTable, target: TableTarget, keys: Mapping[Row, _Last]) ->
     there: set[Row] = set()
     updated: dict[Row, Row] = {}
     staying: dict[str, pyarrow.Table] = {}
-    files = table.files if wanted else ()
+    files = files_to_search(table, _columns_of(table, names, wanted)) if wanted else ()
+    puts_together = is_small(table) and len(table.files) > _MOST_FILES_WITH_KEY
     held = rows_by_file(table, files)
     if held is None:
         raise NotSure("the rows of the table")
@@ -187,7 +188,7 @@ def _find(table: OpenedTable, target: TableTarget, keys: Mapping[Row, _Last]) ->
         likely = compute.indices_nonzero(compute.is_in(columns[0], value_set=firsts))
         parts = zip(*(values_of(column.take(likely)) for column in columns), strict=True)
         found = {place: key for place, key in zip(likely.to_pylist(), parts, strict=True) if key in wanted}
-        if not found and len(table.files) <= _MOST_FILES_WITH_KEY:
+        if not found and not puts_together:
             continue
         if len(set(found.values())) < len(found) or there & set(found.values()):
             raise NotSure("a key twice")
@@ -196,6 +197,15 @@ def _find(table: OpenedTable, target: TableTarget, keys: Mapping[Row, _Last]) ->
         mask = pyarrow.array([place not in found for place in range(rows.num_rows)], pyarrow.bool_())
         staying[file.path] = rows.filter(mask)
     return _Found(frozenset(there), updated, staying)
+
+
+def _columns_of(table: OpenedTable, names: Sequence[str], keys: Iterable[Row]) -> "pyarrow.Table":
+    """Keys, in their columns of the table."""
+    import pyarrow
+
+    schema = pyarrow.schema([arrow_schema(table.schema).field(name) for name in names])
+    arrays = [pyarrow.array(values, kind) for values, kind in zip(zip(*keys, strict=True), schema.types, strict=True)]
+    return pyarrow.Table.from_arrays(arrays, schema=schema)
 
 
 def _rows_at(rows: "pyarrow.Table", places: Mapping[int, Row]) -> dict[Row, Row]:

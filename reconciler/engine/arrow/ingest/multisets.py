@@ -1,4 +1,4 @@
-"""Inserts and deletes for a small table without a key: a multiset, in which a delete takes one row that is equal in all
+"""Inserts and deletes for a table without a key: a multiset, in which a delete takes one row that is equal in all
 columns. The rules, and what is counted, are those of `engine.spark.multisets`.
 
 Of each distinct row the changes of the range are netted in reading order. Where no delete can reach the table, rows are only
@@ -20,7 +20,7 @@ from reconciler.delta.arrow_writes import append, rewrite
 from reconciler.engine.arrow.equal_rows import row_ids
 from reconciler.engine.arrow.ingest.incoming import Change, Row
 from reconciler.engine.arrow.ingest.stored_values import require_one_form, require_one_form_of
-from reconciler.engine.arrow.ingest.target_table import as_arrow, require_small
+from reconciler.engine.arrow.ingest.target_table import as_arrow, files_to_search
 from reconciler.engine.arrow.ingest.values import NotSure
 from reconciler.engine.protocol import Ingestion
 
@@ -47,8 +47,10 @@ class _Net:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """The rows looked for that a table has: how often, and at which places of each of its files, by its number."""
+    """The rows looked for that a table has: how often, and at which places of which file that was searched, by its number.
+    Of these files the paths and the rows."""
 
+    paths: Sequence[str] = ()
     rows: "Sequence[pyarrow.Table]" = ()
     copies: Counter[Row] = field(default_factory=Counter)
     places: Mapping[Row, Sequence[tuple[int, int]]] = field(default_factory=dict)
@@ -87,11 +89,12 @@ def _netted(changes: Iterable[Change]) -> dict[Row, _Net]:
 def _held(table: OpenedTable, wanted: Sequence[Row]) -> _Held:
     from pyarrow import compute
 
-    require_small(table)
-    files = rows_by_file(table, table.files)
+    looked_for = as_arrow(wanted, table)
+    searched = files_to_search(table, looked_for)
+    files = rows_by_file(table, searched)
     if files is None:
         raise NotSure("the rows of the table")
-    ids = row_ids([as_arrow(wanted, table), *files])
+    ids = row_ids([looked_for, *files])
     by_id = dict(zip(ids[0].to_pylist(), wanted, strict=True))
     places: dict[Row, list[tuple[int, int]]] = {row: [] for row in wanted}
     for number, (rows, own) in enumerate(zip(files, ids[1:], strict=True)):
@@ -99,7 +102,8 @@ def _held(table: OpenedTable, wanted: Sequence[Row]) -> _Held:
         require_one_form(rows.take(there))
         for place, one in zip(there.to_pylist(), own.take(there).to_pylist(), strict=True):
             places[by_id[one]].append((number, place))
-    return _Held(files, Counter({row: len(at) for row, at in places.items()}), places)
+    paths = tuple(file.path for file in searched)
+    return _Held(paths, files, Counter({row: len(at) for row, at in places.items()}), places)
 
 
 def _rewritten(
@@ -109,7 +113,7 @@ def _rewritten(
     for row, count in going.items():
         for number, place in held.places[row][:count]:
             gone.setdefault(number, set()).add(place)
-    staying = {table.files[number].path: _without(held.rows[number], places) for number, places in gone.items()}
+    staying = {held.paths[number]: _without(held.rows[number], places) for number, places in gone.items()}
     deleted = sum(held.copies[row] for row in going)
     inserted = len(coming) + deleted - sum(going.values())
     metrics = {

@@ -1,7 +1,8 @@
 """The table that a small range is written to: whether it is one that is surely written here as Spark writes it.
 
-Tables are those that `delta.arrow_writes` can write for sure, with exactly the columns of the target. One that has to be
-looked through is small enough for that.
+Tables are those that `delta.arrow_writes` can write for sure, with exactly the columns of the target. Where rows have to be
+looked for, the table is small, or the files that may have them are: those whose least and greatest values in Delta's log
+leave room for one. Keys that come one after the other lie in few files, however large the table is.
 """
 
 import json
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.names import fold
-from reconciler.delta.arrow_rows import OpenedTable, arrow_schema, plain_table
+from reconciler.delta.arrow_rows import OpenedTable, StoredFile, arrow_schema, plain_table
 from reconciler.delta.arrow_writes import is_writable
+from reconciler.delta.key_ranges import files_with_any
 from reconciler.delta.schema import delta_schema
 from reconciler.engine.arrow.ingest.incoming import Row
 from reconciler.engine.arrow.ingest.values import NotSure, can_be_key
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 
 _MOST_BYTES: Final = 8_000_000
 _MOST_ROWS: Final = 200_000
-"""A table that is larger is not looked through."""
+"""So much is looked through."""
+_MOST_FILES: Final = 1_000
+"""Of a table in whose log is looked which of them may have a row."""
 
 
 def writable(ingestion: Ingestion) -> OpenedTable:
@@ -34,15 +38,27 @@ def writable(ingestion: Ingestion) -> OpenedTable:
     last = table.opened.transaction_version(transaction.application)
     if last is not None and last >= transaction.version:
         raise NotSure("it is there already")
-    if target.primary_key:
-        require_small(table)
     return table
 
 
-def require_small(table: OpenedTable) -> None:
-    """Raise NotSure for a table that is too large to be looked through."""
-    if table.bytes > _MOST_BYTES or (table.rows or 0) > _MOST_ROWS:
+def is_small(table: OpenedTable) -> bool:
+    """Whether a table is looked through as a whole."""
+    return _is_little(table.files)
+
+
+def files_to_search(table: OpenedTable, rows: "pyarrow.Table") -> tuple[StoredFile, ...]:
+    """The files in which these rows are looked for, which are in columns of the table. Raises NotSure where that is too
+    much."""
+    if is_small(table):
+        return table.files
+    files = files_with_any(table, rows) if len(table.files) <= _MOST_FILES else table.files
+    if not _is_little(files):
         raise NotSure("a large table")
+    return files
+
+
+def _is_little(files: Sequence[StoredFile]) -> bool:
+    return sum(file.bytes for file in files) <= _MOST_BYTES and sum(file.rows or 0 for file in files) <= _MOST_ROWS
 
 
 def key_places(target: TableTarget) -> list[int]:
