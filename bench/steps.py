@@ -8,9 +8,6 @@ Python process has resident. Both are told six times: once everything is warm, w
 of the steps that follow. What is compared are the medians of the first three times and of the last three: a heap after a
 collection has now a tenth more and now a tenth less. The median seconds of a step are told along the way.
 
-Pools of Spark make a thread for each piece of work until they are full, and each keeps values of its own: the heap grows for
-some hundred steps (bench/README.md).
-
 Results stand in bench/results/steps.json as well. A target that is missed is said, and is no error.
 """
 

@@ -55,9 +55,16 @@ def key_of(uses: Sequence[RelationUse], place: int) -> Key | None:
         return None
     for at, use in enumerate(uses):
         for column, other, end in use.joined:
-            if other == place and use.is_linear:
+            if other == place and use.is_linear and _seen(use, column) is not None:
                 return Key(at, column, end)
     return None
+
+
+def _seen(use: RelationUse, column: str) -> str | None:
+    """How the block calls a column of a relation (folded); None where a SELECT in FROM does not hand it on."""
+    if not use.within:
+        return f"{quoted(use.name)}.{quoted(column)}"
+    return next((f"{quoted(alias)}.{quoted(name)}" for own, alias, name in use.shown if own == column), None)
 
 
 def places_of_change(uses: Sequence[RelationUse], changed: Collection[str]) -> tuple[int, ...]:
@@ -106,7 +113,7 @@ def with_changed_keys(uses: Sequence[RelationUse], place: int) -> str:
     """The condition that rows have a key of the changed rows of the relation at that place."""
     key = key_of(uses, place)
     assert key is not None, "a relation without a key has no term"
-    outer = f"{quoted(uses[key.outer].name)}.{quoted(key.outer_column)}"
+    outer = _seen(uses[key.outer], key.outer_column)
     return f"{outer} IN (SELECT {quoted(key.column)} FROM `{changed_source(uses[place].relation)}`)"
 
 

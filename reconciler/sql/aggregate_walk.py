@@ -9,16 +9,9 @@ from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.sql.block_model import NotKept
 from reconciler.sql.grouping import grouped, is_plain_group
+from reconciler.sql.joined_columns import items_of_from
 from reconciler.sql.keyed_subqueries import KeyedTable, keyed_tables
-from reconciler.sql.linear_walk import (
-    ALL_COLUMNS_WITHIN,
-    FoundUse,
-    LinearWalk,
-    Origin,
-    has_star_within,
-    items_of_from,
-    plain_tables,
-)
+from reconciler.sql.linear_walk import ALL_COLUMNS_WITHIN, FoundUse, LinearWalk, Origin, has_star_within
 from reconciler.sql.references import relation_key
 from reconciler.sql.scopes import Outputs, Scope
 from reconciler.sql.surroundings import QuerySurroundings
@@ -118,8 +111,7 @@ class AggregateWalk(LinearWalk):
     ) -> Groups | NotKept:
         """The rows of a block by keys; `uses` are the relations of its FROM, `beside` those that subqueries there read."""
         scope, named = self.seen[id(node)]
-        where = node.args.get("where")
-        keyed = keyed_tables(where.this, plain_tables(uses), self.relations) if where is not None else ()
+        keyed = keyed_tables(node, self.relations)
         fixed = self.decided(node, keys, scope, named, keyed)
         return fixed if isinstance(fixed, NotKept) else Groups(uses, tuple(keys), keyed, fixed | beside, scope, named)
 

@@ -51,7 +51,8 @@ class RelationUse:
     stands in the query (`span`), the name that its columns have there, and whether that is written as an alias.
     `is_linear`: rows that come to it or go from it bring or take rows of groups of their own, whatever the other relations
     hold. `within`: the SELECTs in FROM that it stands in, outer ones first. `joined`: its columns, and those that they are
-    equal to (`joined_columns`): the place of the relation in the block, and the column."""
+    equal to (`joined_columns`): the place of the relation in the block, and the column. `shown`: its columns that the
+    outermost SELECT in FROM hands on, with the alias of that and their names there."""
 
     relation: str
     span: Span
@@ -60,6 +61,7 @@ class RelationUse:
     is_linear: bool
     within: tuple[Layer, ...] = ()
     joined: tuple[tuple[str, int, str], ...] = ()
+    shown: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,9 +43,10 @@ from reconciler.sql.block_model import (
 from reconciler.sql.block_texts import block_text
 from reconciler.sql.determinism import MOMENTS, NON_DETERMINISTIC, NON_DETERMINISTIC_WITHOUT_ARGUMENTS
 from reconciler.sql.group_keys import keys_left, windows_of
+from reconciler.sql.joined_columns import items_of_from
 from reconciler.sql.lexer import words_among
 from reconciler.sql.limits import TooMuch
-from reconciler.sql.linear_walk import Origin, items_of_from
+from reconciler.sql.linear_walk import Origin
 from reconciler.sql.query import Parsed
 from reconciler.sql.scopes import Output, Scope
 from reconciler.sql.surroundings import QuerySurroundings
@@ -331,5 +332,10 @@ def _column(key: Key, uses: Sequence[RelationUse], scope: Scope) -> tuple[int, s
     a field of it."""
     if not isinstance(key, tuple) or key[0] != "column" or scope.has(str(key[1])):
         return None
-    named = [at for at, use in enumerate(uses) if use.is_linear and not use.within and fold(use.name) == key[1]]
-    return (named[0], str(key[2])) if len(named) == 1 else None
+    found = []
+    for at, use in enumerate(uses):
+        if use.is_linear and not use.within and fold(use.name) == key[1]:
+            found.append((at, str(key[2])))
+        if use.is_linear:
+            found += [(at, column) for column, alias, name in use.shown if (alias, name) == key[1:]]
+    return found[0] if len(found) == 1 else None

@@ -11,15 +11,18 @@ the query says that both columns are equal. An equality leads from a column that
   FULL JOIN leads nowhere, nor does an equality of an outer join between two relations of the same side.
 - Equalities may be followed one after the other. Where a relation on the way has no row, but NULLs, an inner equality that
   leads on does not hold, and an outer one leads to NULLs: no row is missed.
-- A column is known by the name of its relation, or because only one relation has a column of that name. Where a SELECT
-  stands in FROM, or a column has the name of a relation (then `name.x` may be a field of it), no column is known.
+- A column is known by the name of its relation, or because only one relation has a column of that name. Where a column has
+  the name of a relation (then `name.x` may be a field of it), no column is known.
+- A SELECT in FROM hands on the columns that it names by themselves: they are those of its relations. Its own equalities lead
+  as well, whatever it is joined with: it gives no row for which they do not hold.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
 
 from sqlglot import exp
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.sql.references import relation_key
 
@@ -30,22 +33,18 @@ Place: TypeAlias = tuple[int, str]
 JoinedColumn: TypeAlias = tuple[str, int, str]
 """A column (folded) of a relation, and one that it leads to: the index of its relation, and its name (folded)."""
 
+ShownColumn: TypeAlias = tuple[str, str, str]
+"""A column (folded) of a relation within a SELECT in FROM, that one's alias, and how the column is called there."""
 
-def joined_columns(
-    node: exp.Select, tables: Sequence[exp.Table | None], relations: Mapping[str, Mapping[str, str | None]]
-) -> tuple[tuple[JoinedColumn, ...], ...]:
-    """For each relation of a FROM (None: one within a SELECT there) where its columns lead to."""
-    sight = Sight(tables, relations)
-    found: list[set[JoinedColumn]] = [set() for _ in tables]
-    for one, other, join in equalities(node):
-        left, right = sight.place(one), sight.place(other)
-        if left is None or right is None or left[0] == right[0]:
-            continue
-        if sight.kind(left) is None or sight.kind(left) != sight.kind(right):
-            continue
-        for start, end in ((left, right), (right, left)):
-            if join is None or _leads(join, sight.is_item_of(start[0], join), sight.is_item_of(end[0], join)):
-                found[start[0]].add((start[1], *end))
+
+def joined_columns(sight: "Sight") -> tuple[tuple[JoinedColumn, ...], ...]:
+    """For each relation of a FROM where its columns lead to."""
+    found: list[set[JoinedColumn]] = [set() for _ in range(sight.count)]
+    for one in sight.with_those_within():
+        for left, right, join in one.equal_places():
+            for start, end in ((left, right), (right, left)):
+                if join is None or _leads(join, one.is_item_of(start[0], join), one.is_item_of(end[0], join)):
+                    found[start[0]].add((start[1], *end))
     return tuple(tuple(sorted(one)) for one in found)
 
 
@@ -57,43 +56,105 @@ def _leads(join: exp.Join, from_item: bool, to_item: bool) -> bool:
     return from_item if join.side == "RIGHT" else to_item
 
 
-class Sight:
-    """What the names of columns mean over a FROM."""
+def items_of_from(node: exp.Select) -> list[exp.Expr]:
+    """What FROM of a block names, joins included, in order."""
+    origin = node.args.get("from_")
+    joins = node.args.get("joins") or ()
+    return [origin.this, *(join.this for join in joins)] if origin is not None else []
 
-    def __init__(self, tables: Sequence[exp.Table | None], relations: Mapping[str, Mapping[str, str | None]]) -> None:
-        self._tables = tables
-        self._names = [None if table is None else fold(table.alias or table.name) for table in tables]
-        self._columns = [
-            {} if table is None else {fold(name): kind for name, kind in relations[relation_key(table)].items()}
-            for table in tables
-        ]
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """What FROM names: its alias and its columns (folded), each with what it is (None: not surely known). Its relations are
+    those from the index `first` up to `end`."""
+
+    node: exp.Expr
+    name: str
+    columns: Mapping[str, Place | None]
+    first: int
+    end: int
+
+
+class Sight:
+    """What the names of columns mean over the FROM of a block, whose relations are counted from `first`."""
+
+    def __init__(self, node: exp.Select, relations: Mapping[str, Mapping[str, str | None]], first: int = 0) -> None:
+        self._node = node
+        self._items: list[_Item] = []
+        self._within: list[Sight] = []
+        self._kinds: dict[Place, str | None] = {}
+        self.count: int = 0
+        end = first
+        for item in items_of_from(node):
+            start = end
+            if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Select):
+                within = Sight(item.this, relations, start)
+                self._within.append(within)
+                self._kinds |= within._kinds
+                columns, end = within.given(), start + within.count
+            else:
+                declared = relations[relation_key(item)] if isinstance(item, exp.Table) else {}
+                columns, end = {fold(name): (start, fold(name)) for name in declared}, start + 1
+                self._kinds |= {(start, fold(name)): kind for name, kind in declared.items()}
+            self._items.append(_Item(item, fold(item.alias_or_name), columns, start, end))
+        self.count = end - first
+
+    def with_those_within(self) -> Iterator["Sight"]:
+        """This, and that of each SELECT in FROM."""
+        yield self
+        for one in self._within:
+            yield from one.with_those_within()
 
     def place(self, column: exp.Column) -> Place | None:
         """What a column is; None where that is not surely known."""
         name, of = fold(column.name), fold(column.table)
-        if column.args.get("db") or column.args.get("catalog") or (None in self._names):
+        if column.args.get("db") or column.args.get("catalog") or (of and self.has_column(of)):
             return None
-        if of and self.has_column(of):
-            return None
-        if of:
-            found = [at for at, one in enumerate(self._names) if one == of and name in self._columns[at]]
-        else:
-            found = [at for at, columns in enumerate(self._columns) if name in columns]
-        return (found[0], name) if len(found) == 1 else None
+        found = [item for item in self._items if name in item.columns and of in ("", item.name)]
+        return found[0].columns[name] if len(found) == 1 else None
 
     def has_column(self, name: str) -> bool:
-        """Whether one of the relations has a column of that name (folded)."""
-        return any(name in columns for columns in self._columns)
+        """Whether what FROM names has a column of that name (folded)."""
+        return any(name in item.columns for item in self._items)
 
     def is_item_of(self, at: int, join: exp.Join) -> bool:
-        """Whether a relation is the one that a join brings."""
-        return self._tables[at] is join.this
+        """Whether a relation is the one that a join brings, or stands within it."""
+        return any(item.node is join.this and item.first <= at < item.end for item in self._items)
 
     def kind(self, place: Place) -> str | None:
         """The type of a column, where equal values of it are the same."""
-        declared = self._columns[place[0]][place[1]]
+        declared = self._kinds[place]
         kind = declared.strip().upper() if declared is not None else ""
         return ("INT" if kind == "INTEGER" else kind) if kind in _KINDS else None
+
+    def given(self) -> dict[str, Place | None]:
+        """The columns (folded) that the block gives to a SELECT around it, and what each is, where it is one by itself."""
+        found: dict[str, Place | None] = {}
+        for item in self._node.expressions:
+            value = item.unalias()
+            for name in [one.name for one in item.expressions] if isinstance(item, exp.Aliases) else [item.alias_or_name]:
+                is_first = fold(name) not in found
+                found[fold(name)] = self.place(value) if isinstance(value, exp.Column) and is_first else None
+        return found
+
+    def shown(self) -> tuple[tuple[ShownColumn, ...], ...]:
+        """For each relation its columns that a SELECT in FROM hands on to the block."""
+        found: list[list[ShownColumn]] = [[] for _ in range(self.count)]
+        for item in self._items:
+            if isinstance(item.node, exp.Subquery) and [one.name for one in self._items].count(item.name) == 1:
+                for name, place in item.columns.items():
+                    if place is not None:
+                        found[place[0] - self._items[0].first].append((place[1], item.name, name))
+        return tuple(tuple(one) for one in found)
+
+    def equal_places(self) -> Iterator[tuple[Place, Place, exp.Join | None]]:
+        """The equalities of the block itself between columns of two relations."""
+        for one, other, join in equalities(self._node):
+            left, right = self.place(one), self.place(other)
+            if left is None or right is None or left[0] == right[0]:
+                continue
+            if self.kind(left) is not None and self.kind(left) == self.kind(right):
+                yield left, right, join
 
 
 def equalities(node: exp.Select) -> Iterator[tuple[exp.Column, exp.Column, exp.Join | None]]:

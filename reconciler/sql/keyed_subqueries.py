@@ -8,7 +8,7 @@
 Both columns are as `joined_columns` has them: whole numbers or dates of one declared type.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from sqlglot import exp
@@ -45,18 +45,22 @@ class KeyedTable:
     outer: Place
 
 
-def keyed_tables(
-    where: exp.Expr, tables: Sequence[exp.Table | None], relations: Mapping[str, Mapping[str, str | None]]
+def keyed_tables(node: exp.Select, relations: Mapping[str, Mapping[str, str | None]]) -> tuple[KeyedTable, ...]:
+    """The relations of such subqueries of the WHERE of a block."""
+    clause = node.args.get("where")
+    return _keyed_tables(clause.this, Sight(node, relations), relations) if clause is not None else ()
+
+
+def _keyed_tables(
+    where: exp.Expr, outer: Sight, relations: Mapping[str, Mapping[str, str | None]]
 ) -> tuple[KeyedTable, ...]:
-    """The relations of such subqueries of a WHERE. `tables` are those of the FROM (None: one within a SELECT there)."""
-    outer = Sight(tables, relations)
     positive = [one for one in parts_of(where) if isinstance(one, exp.In)]
     found = []
     for node in _subqueries(where):
         table = _only_table(node, relations)
         if table is None:
             continue
-        inner = Sight((table,), relations)
+        inner = Sight(node, relations)
         parent = node.parent.parent if isinstance(node.parent, exp.Subquery) else node.parent
         if isinstance(parent, exp.In):
             # One in a list of values is for one value, of which there may be too many.

@@ -13,7 +13,7 @@ from reconciler.sql.block_model import NOT_TOLD_APART, NOT_UNDERSTOOD, TAKES_TOD
 from reconciler.sql.block_texts import block_text
 from reconciler.sql.keyed_subqueries import keyed_tables
 from reconciler.sql.limits import TooMuch
-from reconciler.sql.linear_walk import LinearWalk, plain_tables, relation_uses
+from reconciler.sql.linear_walk import LinearWalk, relation_uses
 from reconciler.sql.query import Parsed
 from reconciler.sql.surroundings import QuerySurroundings
 from reconciler.sql.times_of_today import may_take_today
@@ -65,8 +65,7 @@ def _block(walk: LinearWalk, parsed: Parsed, node: exp.Select) -> LinearBlock | 
     if isinstance(origin, NotKept):
         return origin
     scope, named = walk.seen[id(node)]
-    where = node.args.get("where")
-    keyed = keyed_tables(where.this, plain_tables(origin[0]), walk.relations) if where is not None else ()
+    keyed = keyed_tables(node, walk.relations)
     fixed = walk.decided(node, node.expressions, scope, named, keyed)
     if isinstance(fixed, NotKept):
         return fixed

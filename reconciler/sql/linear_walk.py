@@ -16,7 +16,7 @@ from reconciler.base.dataclass import dataclass
 from reconciler.sql.block_model import BlockText, Layer, NotKept, RelationUse, Span
 from reconciler.sql.block_texts import block_text
 from reconciler.sql.blocks import Analyser
-from reconciler.sql.joined_columns import joined_columns
+from reconciler.sql.joined_columns import JoinedColumn, ShownColumn, Sight, items_of_from, joined_columns
 from reconciler.sql.keyed_subqueries import KeyedTable
 from reconciler.sql.lineage_whole import is_whole
 from reconciler.sql.places import own_offset
@@ -224,13 +224,6 @@ def _is_star_within(node: exp.Expr) -> bool:
     return isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count)
 
 
-def items_of_from(node: exp.Select) -> list[exp.Expr]:
-    """What FROM of a block names, joins included, in order."""
-    origin = node.args.get("from_")
-    joins = node.args.get("joins") or ()
-    return [origin.this, *(join.this for join in joins)] if origin is not None else []
-
-
 def relation_uses(
     walk: LinearWalk,
     node: exp.Select,
@@ -243,16 +236,17 @@ def relation_uses(
     where that is not surely known."""
     found = []
     query = walk.text
-    joined = [[*one] for one in joined_columns(node, plain_tables(uses), walk.relations)]
+    sight = Sight(node, walk.relations)
+    joined = [[*one] for one in joined_columns(sight)]
     for at, of in enumerate(keyed, len(uses)):
         joined[of.outer[0]].append((of.outer[1], at, of.column))
     within = {id(one): one.this for use in uses for one in use.within}
     texts = {key: block_text(query, parsed.tokens, node) for key, node in within.items()}
-    for one, columns in zip(uses, joined, strict=True):
+    for one, columns, shown in zip(uses, joined, sight.shown(), strict=True):
         span, layers = written_span(one.table.this), _layers(one, texts)
         if span is None or layers is None or not text.origin.has(span):
             return None
-        found.append(_use(one.table, span, one.is_linear, layers, tuple(columns)))
+        found.append(_use(one.table, span, one.is_linear, layers, tuple(columns), shown))
     for of in keyed:
         span = written_span(of.table.this)
         if span is None or text.where is None or not text.where.has(span):
@@ -261,20 +255,16 @@ def relation_uses(
     return tuple(found)
 
 
-def plain_tables(uses: Sequence[FoundUse]) -> list[exp.Table | None]:
-    """The relations of a FROM; None: one within a SELECT there."""
-    return [None if one.within else one.table for one in uses]
-
-
 def _use(
     table: exp.Table,
     span: Span,
     is_linear: bool,
     layers: tuple[Layer, ...] = (),
-    joined: tuple[tuple[str, int, str], ...] = (),
+    joined: tuple[JoinedColumn, ...] = (),
+    shown: tuple[ShownColumn, ...] = (),
 ) -> RelationUse:
     name, has_alias = table.alias or table.name, bool(table.alias)
-    return RelationUse(relation_key(table), span, name, has_alias, is_linear, layers, joined)
+    return RelationUse(relation_key(table), span, name, has_alias, is_linear, layers, joined, shown)
 
 
 def _layers(use: FoundUse, texts: Mapping[int, BlockText | None]) -> tuple[Layer, ...] | None:

@@ -7,6 +7,7 @@ that change, rows that come and go in the same step.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import count
 from random import Random
 from typing import Any, Final, TypeAlias
 
@@ -52,6 +53,41 @@ _FROM: Final = (
     ("t LEFT JOIN (SELECT k, f FROM u) AS u ON t.k = u.k", ("t", "u")),
     ("named AS a JOIN t ON a.k = t.k", ("a", "t")),
 )
+
+
+def _nested_by(chance: Random, w: str = "", has_right_joins: bool = True) -> tuple[str, tuple[str, ...]]:
+    """A FROM of SELECTs in FROM, joined in any way, some of which hand on columns as they are; and its aliases, which all
+    have k, g and v. `w` is what their select lists end with."""
+    counter = count()
+    joins = ("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "CROSS JOIN", *(("RIGHT JOIN",) if has_right_joins else ()))
+
+    def item(depth: int) -> tuple[str, str]:
+        name = f"q{next(counter)}"
+        if depth == 0 or chance.random() < 0.3:
+            table = "(SELECT k, g, f AS v FROM u)" if not w and chance.random() < 0.4 else "t"
+            return f"{table} AS {name}", name
+        text, names = joined(depth - 1, chance.choice((0, 1, 1)))
+        one, other = chance.choice(names), chance.choice(names)
+        key = chance.choice((f"{one}.k", f"{one}.k", f"{other}.v", f"{one}.k + 1"))
+        where = chance.choice(("", f" WHERE {other}.v > 0", f" WHERE {one}.g IS NOT NULL", f" WHERE {one}.k = {other}.k"))
+        last = w.replace("t.", f"{one}.")
+        return f"(SELECT {key} AS k, {one}.g, {other}.v{last} FROM {text}{where}) AS {name}", name
+
+    def joined(depth: int, more: int) -> tuple[str, tuple[str, ...]]:
+        text, *names = item(depth)
+        for _ in range(more):
+            other, name = item(depth)
+            kind, left = chance.choice(joins), chance.choice(names)
+            on = chance.choice(
+                (f"{left}.k = {name}.k", f"{name}.k = {left}.k AND {left}.v >= {name}.v", f"{left}.v = {name}.k")
+            )
+            text = f"{text} {kind} {other}{'' if kind == 'CROSS JOIN' else f' ON {on}'}"
+            names.append(name)
+        return text, tuple(names)
+
+    return joined(2, chance.choice((0, 1, 1, 2)))
+
+
 _NAMED: Final = "WITH named AS (SELECT t.k, t.g, t.v{w} FROM t JOIN u ON t.k = u.k WHERE u.f > 0) "
 _AGGREGATES: Final = (
     "COUNT(*)",
@@ -111,6 +147,8 @@ def query_by(chance: Random, has_decimals: bool) -> str:
     """A query of the grammar."""
     origin, names = chance.choice(_FROM)
     origin = origin.format(w=", t.w" if has_decimals else "")
+    if chance.random() < 0.4:
+        origin, names = _nested_by(chance, ", t.w" if has_decimals else "")
     aliases = [name for name in names if name != "u"]
     t = chance.choice(aliases)
     aggregates = [one.format(t=chance.choice(aliases)) for one in chance.choices(_AGGREGATES, k=chance.randint(1, 3))]
@@ -167,7 +205,7 @@ _ANY_ON_SPARK: Final = (
 def grouped_query_by(chance: Random, on_spark: bool) -> str:
     """A query that is one SELECT with GROUP BY, of aggregates of any kind. As doubles they add up small integers."""
     froms = [one for one in _FROM if "named" not in one[0]]
-    origin, names = chance.choice(froms)
+    origin, names = chance.choice(froms) if chance.random() < 0.6 else _nested_by(chance)
     origin = origin.format(w="")
     aliases = [name for name in names if name != "u"]
     t = chance.choice(aliases)
@@ -207,7 +245,7 @@ def layered_query_by(chance: Random, on_spark: bool) -> str:
     decides are ordered by all columns, so that rows that tie are the same."""
     common, other = chance.choice((("nk", "xg"), ("xg", "nk")))
     froms = [one for one in _FROM if "named" not in one[0]] if chance.random() < 0.4 else _FROM[:1]
-    origin, names = chance.choice(froms)
+    origin, names = chance.choice(froms) if chance.random() < 0.8 else _nested_by(chance)
     t = chance.choice([name for name in names if name != "u"])
     where = chance.choice(_WHERE if chance.random() < 0.7 else _SUBQUERIES).format(t=t)
     key = chance.choice(("{t}.k", "{t}.k", "{t}.k % 2")).format(t=t)
@@ -297,7 +335,7 @@ def linear_query_by(chance: Random, has_right_joins: bool, has_floats: bool = Fa
     kinds = [chance.choice(_ITEMS) for _ in range(chance.randint(1, 3))]
     kinds += [chance.choice(_FLOATING_ITEMS)] if has_floats and chance.random() < 0.5 else []
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
-        origin, names = chance.choice(froms)
+        origin, names = chance.choice(froms) if chance.random() < 0.6 else _nested_by(chance, "", has_right_joins)
         origin = origin.format(w="")
         aliases = [name for name in names if name != "u"]
         items = ", ".join(one.format(t=chance.choice(aliases), at=at) for at, one in enumerate(kinds))

@@ -15,7 +15,7 @@ from reconciler.testing.tables import Contents
 from tests.incremental.queries import Row
 
 _ALL_BUT_ONE: Final = re.compile(r"SELECT \* EXCEPT \(`(\w+)`\) FROM `(\w+)`")
-_OF_TWO: Final = re.compile(r"COUNT\((\w)\.v, \w\.g\)")
+_OF_TWO: Final = re.compile(r"COUNT\((\w+)\.v, \w+\.g\)")
 
 
 class Small:

@@ -76,7 +76,6 @@ def test_rows_that_have_no_partner_stay_whatever_their_other_columns_are() -> No
         "a x JOIN a y ON x.name = y.name",
         "c x JOIN c y ON x.price = y.price AND x.ratio = y.ratio",
         "a JOIN b USING (id)",
-        "a JOIN (SELECT a_id FROM b) AS b ON a.id = b.a_id",
         # Fields of columns, or maybe so.
         "n JOIN b x ON n.id = b.a_id",
         "n JOIN a ON a.id = n.id",
@@ -87,6 +86,41 @@ def test_rows_that_have_no_partner_stay_whatever_their_other_columns_are() -> No
 def test_what_leads_nowhere(origin: str) -> None:
     """Of other types equal values may be written otherwise; what is no column, or stands in an OR, decides nothing."""
     assert leads(origin) == set()
+
+
+@pytest.mark.parametrize(
+    ("origin", "wanted"),
+    [
+        ("a JOIN (SELECT a_id FROM b WHERE size > 1) AS x ON a.id = x.a_id", BOTH),
+        ("a JOIN (SELECT a_id AS mine FROM b) AS x ON id = mine", BOTH),
+        ("a JOIN (SELECT x.mine FROM (SELECT b.a_id AS mine FROM b) AS x) AS y ON a.id = y.mine", BOTH),
+        ("a LEFT JOIN (SELECT a_id FROM b) AS x ON a.id = x.a_id", {"a.id > b.a_id"}),
+        ("(SELECT a_id FROM b) AS x RIGHT JOIN a ON a.id = x.a_id", {"a.id > b.a_id"}),
+        ("(SELECT id FROM a) AS x LEFT JOIN b ON x.id = b.a_id", {"a.id > b.a_id"}),
+        # Its own equalities, whatever it is joined with.
+        ("c FULL JOIN (SELECT b.size FROM a JOIN b ON a.id = b.a_id) AS x ON c.price = x.size, a AS y", BOTH),
+        ("(SELECT b.size FROM a LEFT JOIN b ON a.id = b.a_id) AS x", {"a.id > b.a_id"}),
+        (
+            "c LEFT JOIN (SELECT b.id FROM a JOIN b ON a.id = b.a_id) AS x ON c.b_id = x.id",
+            {*BOTH, "c.b_id > b.id"},
+        ),
+        # What is computed, has two meanings, or another type.
+        ("a JOIN (SELECT a_id + 0 AS a_id FROM b) AS x ON a.id = x.a_id", set()),
+        ("a JOIN (SELECT a_id, id AS a_id FROM b) AS x ON a.id = x.a_id", set()),
+        ("a JOIN (SELECT size FROM b) AS x ON a.id = x.size", set()),
+        ("n JOIN (SELECT id FROM b) AS a ON n.id = a.id", set()),
+    ],
+)
+def test_columns_that_a_query_in_from_hands_on_are_those_of_its_relations(origin: str, wanted: set[str]) -> None:
+    assert leads(origin) == wanted
+
+
+def test_a_query_in_from_says_how_its_columns_are_called_outside() -> None:
+    query = "SELECT 1 AS one FROM a JOIN (SELECT y.mine AS yours, y.size FROM (SELECT a_id AS mine, size FROM b) AS y) AS x"
+    found = linear_blocks(f"{query} ON a.id = x.yours", COLUMNS, USUAL)
+    assert not isinstance(found, NotKept), found
+
+    assert [use.shown for use in found[0].relations] == [(), (("a_id", "x", "yours"), ("size", "x", "size"))]
 
 
 def follows(where: str) -> set[str]:
