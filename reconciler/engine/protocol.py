@@ -42,7 +42,8 @@ class StoredSource:
     second one. None: all rows. `changes`: of one whose rows are changed, too, what changed from the first to the last of
     these versions: rows that it has no more, and rows that it has since, each with `CHANGE_COLUMN`.
 
-    `needed`: what reads it gives the same where rows are left out that are not within all of these."""
+    `needed`: what reads it gives the same where rows are left out that are not within all of these. `used`: the columns that
+    it looks at, in any letter case (None: not known)."""
 
     name: str
     location: str
@@ -52,6 +53,18 @@ class StoredSource:
     ranges: tuple[tuple[int, int], ...] | None = None
     changes: bool = False
     needed: tuple[Between, ...] = ()
+    used: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedSource:
+    """What a part of a query, a term, reads of a source. The first of a term holds few rows, that changed. Of others the
+    term needs no rows but those that are equal, in the second columns of all `pairs`, to a row in the first ones that it
+    needs of the read number `via` before it. None: it may need any."""
+
+    source: str
+    via: int | None = None
+    pairs: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +158,9 @@ class ViewBuild:
     `sources` holds everything that the query reads, directly or through inline sources, each after what it reads itself.
     `settings` are the Spark SQL settings that the pipeline declares (`spark.sql.ansi.enabled` …). `functions` are those that
     the query and inline sources call, each after what it calls itself. `kind` is what a user calls it: view, or stream.
+
+    `terms`: where the query is a sum of terms, what each of them reads. It gives the same where rows of a source are left
+    out that no term needs, if it stands in any. Empty: nothing is known.
     """
 
     view: str
@@ -155,6 +171,7 @@ class ViewBuild:
     settings: Mapping[str, str]
     functions: tuple[FunctionSource, ...] = ()
     kind: str = "view"
+    terms: tuple[tuple[LinkedSource, ...], ...] = ()
 
     @property
     def shown(self) -> str:

@@ -9,13 +9,18 @@ from reconciler.base.names import fold
 from reconciler.delta.added_files import added_files, changed_files
 from reconciler.delta.arrow_rows import plain_table
 from reconciler.delta.key_ranges import files_between, least_and_greatest
-from reconciler.engine.protocol import Between, InlineSource, Source, StoredSource
+from reconciler.delta.opening import is_local
+from reconciler.engine.protocol import Between, InlineSource, LinkedSource, Source, StoredSource, ViewBuild
+from reconciler.engine.stored import MOST_SEARCHED
+from reconciler.incremental.in_place import views_in_place
+from reconciler.incremental.linked_reads import TermReads
 from reconciler.incremental.needed_rows import KeyRange, Within
 from reconciler.incremental.terms import changed_source, former_source
 from reconciler.materialize.stream_sources import Ranges
-from reconciler.project.program.model import Program
+from reconciler.project.program.model import Program, View
 from reconciler.query.reading import Place, sources_for
 from reconciler.registry.placements import Placement
+from reconciler.sql.lineage import ALL_COLUMNS
 
 KnownKeys: TypeAlias = dict[tuple[str, int, int, str], KeyRange | None]
 """What was looked up in a step, for all of its views: by location, first and last version, and column."""
@@ -71,6 +76,11 @@ class StepChanges:
             return None
         return sum(file.bytes for file in files_between(table, _between(now, within)))
 
+    def is_searched(self, key: str) -> bool:
+        """Whether rows of a relation would be looked for by keys."""
+        size = self.now[key].bytes
+        return is_local(_stored(self.place_now, key).location) and size is not None and size <= MOST_SEARCHED
+
     def changed_sources(self, changed: Collection[str], *, only_added: bool) -> list[Source]:
         """What changed in relations. `only_added`: only rows came, and nothing says so of each."""
         return [
@@ -100,6 +110,27 @@ def needed_sources(sources: Sequence[Source], needed: Mapping[str, Within]) -> t
         replace(one, needed=_between(one, needed.get(fold(one.name), {}))) if isinstance(one, StoredSource) else one
         for one in sources
     )
+
+
+def with_terms(build: ViewBuild, program: Program, view: View, terms: Sequence[TermReads]) -> ViewBuild:
+    """A build whose query is a sum of terms of a view: what each reads, and which columns the view looks at."""
+    if any(isinstance(one, InlineSource) for one in build.sources):
+        return build
+    used: dict[str, set[str]] = {}
+    for one in (view, *views_in_place(program, view)):
+        for read in one.reads:
+            used.setdefault(fold(read.relation), set()).update(read.columns)
+    sources = tuple(_with_used(one, used) if isinstance(one, StoredSource) else one for one in build.sources)
+    links = tuple(tuple(LinkedSource(one.name, one.via, one.pairs) for one in term) for term in terms)
+    return replace(build, sources=sources, terms=links)
+
+
+def _with_used(source: StoredSource, used: Mapping[str, Collection[str]]) -> StoredSource:
+    relation = fold(source.name).removeprefix(former_source(""))
+    columns = used.get(relation)
+    if columns is None or ALL_COLUMNS in columns or source.ranges is not None or source.added:
+        return source
+    return replace(source, used=tuple(sorted(columns)))
 
 
 def _between(source: StoredSource, within: Within) -> tuple[Between, ...]:

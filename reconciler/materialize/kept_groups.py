@@ -23,8 +23,8 @@ from reconciler.engine.protocol import CHANGE_COLUMN, Engine, Source, StoredSour
 from reconciler.incremental import kept_aggregate
 from reconciler.incremental.choice import Sizes
 from reconciler.incremental.model import KeptAggregate, Way, reads_of_terms
-from reconciler.materialize.changed_sources import needed_sources
-from reconciler.materialize.view_steps import ENDED, Around, Brought, needed_by, sizes_of
+from reconciler.materialize.changed_sources import needed_sources, with_terms
+from reconciler.materialize.view_steps import ENDED, Around, Brought, needed_by, sizes_of, terms_of
 from reconciler.project.program.model import Program, View
 from reconciler.registry.placements import FormerState, Placement, StreamState
 from reconciler.state.folders import staging_folder
@@ -72,6 +72,7 @@ class Kept:
             is_current,
             changed_keys=changes.changed_keys,
             needed_bytes=changes.needed_bytes,
+            is_searched=changes.is_searched,
         )
         return self.around.choice.way(self.method, sizes)
 
@@ -84,9 +85,11 @@ class Kept:
         form = self.form(self.around.changes.now)
         folder = staging_folder(self.program.name, "kept", str(step), self.view.name, form, way.value)
         query, sources = self._by_changes() if way is Way.CHANGES else self._anew()
+        terms = terms_of(self.method, self.around.changes.of(self.method.relations)) if way is Way.CHANGES else ()
         settings = dict(sorted(self.program.settings.spark.items()))
         staging = join_location(self.around.location, folder)
-        built = self.engine.build_view(ViewBuild(f"{self.view.name} (kept)", query, (), sources, staging, settings))
+        build = ViewBuild(f"{self.view.name} (kept)", query, (), sources, staging, settings)
+        built = self.engine.build_view(with_terms(build, self.program, self.view, terms))
         known = self.known
         former = None if known is None else FormerState(known.folder, step - 1, (), known.step)
         return StreamState(folder, step, built.rows, built.bytes, former, form=form)

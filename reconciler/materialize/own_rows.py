@@ -21,10 +21,11 @@ from reconciler.delta.transactions import has_commit_after, has_transaction
 from reconciler.engine.protocol import CHANGE_COLUMN, Built, Engine, Source, StoredSource, ViewBuild
 from reconciler.incremental import added_rows, changed_groups, changed_rows
 from reconciler.incremental.choice import Sizes
+from reconciler.incremental.linked_reads import TermReads
 from reconciler.incremental.model import ChangedGroups, LinearRows, Way, read_whole, reads_of_terms
 from reconciler.incremental.needed_rows import KeyRange
-from reconciler.materialize.changed_sources import needed_sources
-from reconciler.materialize.view_steps import ENDED, Around, Brought, needed_by, sizes_of
+from reconciler.materialize.changed_sources import needed_sources, with_terms
+from reconciler.materialize.view_steps import ENDED, Around, Brought, needed_by, sizes_of, terms_of
 from reconciler.materialize.withdrawing import view_transaction
 from reconciler.project.program.model import Program, View
 from reconciler.registry.placements import Placement
@@ -73,13 +74,17 @@ class OwnRows:
             only_came,
             changes.changed_keys,
             changes.needed_bytes,
+            changes.is_searched,
         )
         return self.around.choice.way(method, sizes)
 
-    def staged(self, build: ViewBuild, query: str, folder: str, sources: Sequence[Source]) -> Built:
-        """Compute a query into a folder of the view."""
+    def staged(
+        self, build: ViewBuild, query: str, folder: str, sources: Sequence[Source], terms: Sequence[TermReads] = ()
+    ) -> Built:
+        """Compute a query, which may be a sum of terms, into a folder of the view."""
         staging = join_location(self.around.location, folder)
-        return self.engine.build_view(replace(build, query=query, column_names=(), sources=tuple(sources), staging=staging))
+        build = replace(build, query=query, column_names=(), sources=tuple(sources), staging=staging)
+        return self.engine.build_view(with_terms(build, self.program, self.view, terms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +98,15 @@ class Rows:
         """Stage the rows that come to the view."""
         changed = self.own.around.changes.of(self.method.relations)
         query = added_rows.added_query(self.method, changed, self.own.columns)
-        return self.own.staged(build, query, folder, self._sources(changed, only_added=True))
+        sources = self._sources(changed, only_added=True)
+        return self.own.staged(build, query, folder, sources, terms_of(self.method, changed))
 
     def changed(self, build: ViewBuild, folder: str) -> Built:
         """Stage the rows that come to it and go from it, each once with how many copies of it."""
         changed = self.own.around.changes.of(self.method.relations)
         query = changed_rows.changed_rows_query(self.method, changed, self.own.columns, CHANGE_COLUMN)
-        return self.own.staged(build, query, folder, self._sources(changed, only_added=False))
+        sources = self._sources(changed, only_added=False)
+        return self.own.staged(build, query, folder, sources, terms_of(self.method, changed))
 
     def _sources(self, changed: Sequence[str], *, only_added: bool) -> tuple[Source, ...]:
         changes = self.own.around.changes
@@ -130,7 +137,8 @@ class Groups:
             *changes.current_sources(self.own.program, current),
         )
         query = changed_groups.keys_query(self.method, changed)
-        return self.own.staged(build, query, folder, needed_sources(sources, needed_by(self.method, changes, changed)))
+        needed = needed_sources(sources, needed_by(self.method, changes, changed))
+        return self.own.staged(build, query, folder, needed, terms_of(self.method, changed))
 
     def are_many(self, keys: Built) -> bool:
         """Whether so many groups changed that all of them are better computed at once."""

@@ -8,6 +8,7 @@ from reconciler.incremental import changed_groups
 from reconciler.incremental.added_rows import added_query
 from reconciler.incremental.changed_rows import changed_rows_query
 from reconciler.incremental.kept_aggregate import KEPT, changed_query, finishing_query, state_query
+from reconciler.incremental.linked_reads import linked_reads
 from reconciler.incremental.model import ChangedGroups, LinearRows, Method, froms_of, read_whole, reads_of_terms
 from reconciler.incremental.needed_rows import KeyRange, needed_rows
 from reconciler.incremental.terms import changed_source, former_source
@@ -181,7 +182,8 @@ def leave_out(
     now: Tables,
     columns: Mapping[str, Mapping[str, str | None]],
 ) -> list[str]:
-    """Give all that is not needed for what changed no more, row by row; the names of sources."""
+    """Give all that is not needed for what changed no more, row by row; the names of sources. What is needed lies between
+    the ends of keys, and equalities lead to it."""
 
     def keys(name: str, column: str) -> KeyRange | None:
         at = list(columns[name]).index(column)
@@ -189,14 +191,56 @@ def leave_out(
         return KeyRange(min(values), max(values)) if values else None
 
     needed = needed_rows(froms_of(method), changed, keys)
-    narrowed = [name for name in needed if name not in read_whole(method)]
+    found = linked(method, changed, before, now, columns)
+    narrowed = sorted({name for name in needed if name not in read_whole(method)} | found.keys())
     for name in narrowed:
         relation = name.removeprefix(former_source(""))
-        rows = now[relation] if name == relation else before[relation]
-        order = list(columns[relation])
-        kept = [row for row in rows if all(_is_within(row[order.index(one)], of) for one, of in needed[name].items())]
-        engine.give(name, columns[relation], kept)
+        order, within = list(columns[relation]), needed.get(name, {})
+        rows = [
+            row
+            for at, row in enumerate(_rows(name, before, now))
+            if all(_is_within(row[order.index(one)], of) for one, of in within.items()) and at in found.get(name, {at})
+        ]
+        engine.give(name, columns[relation], rows)
     return narrowed
+
+
+def linked(
+    method: Method, changed: Sequence[str], before: Tables, now: Tables, columns: Mapping[str, Mapping[str, str | None]]
+) -> dict[str, set[int]]:
+    """By sources of which not all rows are needed, the places of those to which equalities lead."""
+    found: dict[str, set[int]] = {}
+    whole = set()
+    for term in linked_reads(froms_of(method), changed, read_whole(method)):
+        reads: list[list[Row] | None] = [_rows(term[0].name, before, now)]
+        for one in term[1:]:
+            via = None if one.via is None else reads[one.via]
+            if via is None or one.via is None:
+                whole.add(one.name)
+                reads.append(None)
+                continue
+            theirs, own = (list(columns[_relation(name)]) for name in (term[one.via].name, one.name))
+            values = [{row[theirs.index(start)] for row in via} - {None} for start, _ in one.pairs]
+            rows = _rows(one.name, before, now)
+            ends = [own.index(end) for _, end in one.pairs]
+            places = [
+                at for at, row in enumerate(rows) if all(row[end] in some for end, some in zip(ends, values, strict=True))
+            ]
+            found.setdefault(one.name, set()).update(places)
+            reads.append([rows[at] for at in places])
+    return {name: places for name, places in found.items() if name not in whole}
+
+
+def _relation(name: str) -> str:
+    return name.removeprefix(former_source("")).removeprefix(changed_source(""))
+
+
+def _rows(name: str, before: Tables, now: Tables) -> list[Row]:
+    """The rows of a source."""
+    relation = _relation(name)
+    if name == changed_source(relation):
+        return [*changes(before[relation], now[relation])]
+    return [*(before[relation] if name == former_source(relation) else now[relation])]
 
 
 def give_back(engine: Computes, names: Sequence[str], now: Tables, columns: Mapping[str, Mapping[str, str | None]]) -> None:

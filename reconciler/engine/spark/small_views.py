@@ -9,6 +9,8 @@ It gives nothing (None) wherever it is not surely the same that Spark does by it
 - Of the rows of a result only few are collected. Where there are more (`MOST_ROWS`, `MOST_BYTES`), Spark computes them again
   and writes them, and goes on doing so for this view while its results are large.
 
+Of a table that is not small, the rows may be found that have to do with what changed (`linked_rows`): these are few.
+
 A view over tables that are not small is computed over their files (`pinned_files`), or as ever. Where its last result had
 few rows, or what it reads is what changed in a table, its rows are collected: to write them takes Spark longer than to
 compute many a query.
@@ -33,8 +35,9 @@ from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import failed_calls
 from reconciler.engine.spark.held_logs import HeldLogs
 from reconciler.engine.spark.held_rows import Held, HeldRows
+from reconciler.engine.spark.linked_rows import linked_rows
 from reconciler.engine.spark.locations import Sessions, folder
-from reconciler.engine.spark.pinned_files import SETTINGS, PinnedFrames
+from reconciler.engine.spark.pinned_files import SETTINGS, Few, PinnedFrames
 from reconciler.engine.spark.plain_settings import is_plain_session
 from reconciler.engine.spark.plain_views import AskedOnce, is_determined, is_plain, left_to_spark
 from reconciler.engine.spark.small_rows import can_bring_rows, collected, frame_of
@@ -53,8 +56,13 @@ _MOST_INTERPRETED: Final = 2_000
 _VIEWS: Final = 2_000
 
 _PLAIN_NAME: Final = re.compile(r"[\w$@#-]+")
-_SMALL: Final = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
-"""To send a relation of one partition to all tasks is a job of its own, and there is one task."""
+_SMALL: Final = {
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+"""To send a relation of one partition to all tasks is a job of its own, and there is one task. To plan the rest of a query
+anew after each exchange takes longer than a few rows do."""
 _INTERPRETED: Final = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
@@ -78,18 +86,20 @@ class SmallViews:
         was_small = self._is_small.get(_view(wanted))
         if was_small is False or not (is_plain(wanted) and _can_be_written(wanted)) or not self._can_bring(sessions()):
             return None
-        held = self._rows_of(wanted)
+        linked = linked_rows(wanted, self.held_of)
+        few: Few = lambda source: linked.get(source) or self.held_of(source)  # noqa: E731
+        held = self._rows_of(wanted, few)
         if held is None and not was_small and not (was_small is None and _reads_changes(wanted)):
             return None
-        return self._computed(sessions, wanted, held)
+        return self._computed(sessions, wanted, held, few)
 
     def saw(self, wanted: ViewBuild, built: Built) -> None:
         """What Spark has written of a view by itself."""
         self._remember(wanted, built.rows <= MOST_ROWS and built.bytes <= _MOST_STORED)
 
-    def _computed(self, sessions: Sessions, wanted: ViewBuild, held: _Rows | None) -> Built | None:
+    def _computed(self, sessions: Sessions, wanted: ViewBuild, held: _Rows | None, few: Few) -> Built | None:
         session = isolated(sessions, {**wanted.settings, **(SETTINGS if held is None else _settings(wanted, held))})
-        pinned = PinnedFrames(self.held_of)
+        pinned = PinnedFrames(few)
         frames = pinned if held is None else _frames(held)
         about = Declared("view", wanted.view)
         try:
@@ -112,12 +122,12 @@ class SmallViews:
             # What an attempt has counted is not told with the next one.
             failed_calls(session, wanted.staging)
 
-    def _rows_of(self, wanted: ViewBuild) -> _Rows | None:
-        """The rows of all stored sources; None where one of them is not small and plain."""
+    def _rows_of(self, wanted: ViewBuild, few: Few) -> _Rows | None:
+        """The rows of all stored sources that are needed; None where one of them is not small and plain."""
         found: dict[StoredSource | LogSource, Held] = {}
         for source in wanted.sources:
             if isinstance(source, StoredSource):
-                held = self.held_of(source)
+                held = few(source)
                 if held is None:
                     return None
                 found[source] = held

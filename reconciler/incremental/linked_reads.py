@@ -1,0 +1,86 @@
+"""Which rows of what a term reads can have to do with what changed: those to which equalities of the query lead, from the
+changed rows on, one relation after the other (`sql.joined_columns`).
+
+A term holds rows that change, and reads other relations for what these are joined with. Of such a relation it needs no rows
+but those that are equal, in all columns that an equality leads to, to some row that is needed of the relation before it.
+That is a semi-join for each relation.
+
+Unlike `needed_rows`, which looks at ranges before anything is read, this leads on from what was found. To find it is the
+engine's.
+
+Sources: P. Bernstein, D. Chiu, Using Semi-Joins to Solve Relational Queries (JACM 1981); M. Yannakakis, Algorithms for
+Acyclic Database Schemes (VLDB 1981).
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from reconciler.base.dataclass import dataclass
+from reconciler.incremental.terms import changed_source, former_source, key_of, places_of_change
+from reconciler.sql.block_model import RelationUse
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedRead:
+    """What a term reads under this name. `via`: its number among the reads of the term from which equalities lead here; of
+    `pairs` each has a column there and one here, which are equal. None: of the first, which holds the changed rows, and of
+    those of which any row may matter."""
+
+    name: str
+    via: int | None = None
+    pairs: tuple[tuple[str, str], ...] = ()
+
+
+TermReads: TypeAlias = tuple[LinkedRead, ...]
+"""All that a term reads. The first is what changed; what leads to a read comes before it."""
+
+
+def linked_reads(
+    froms: Iterable[Sequence[RelationUse]], changed: Collection[str], whole: Collection[str]
+) -> tuple[TermReads, ...]:
+    """The reads of all terms. `froms` are the FROMs of the SELECTs; of relations (keys) that are `whole` any row matters."""
+    return tuple(_of_term(uses, place, changed, whole) for uses in froms for place in places_of_change(uses, changed))
+
+
+def linked_places(uses: Sequence[RelationUse], place: int, changed: Collection[str]) -> frozenset[int]:
+    """The places of a FROM to which equalities lead from the changed rows of one, its own with them where it has a key."""
+    names = {one.name for one in _of_term(uses, place, changed, ()) if one.via is not None}
+    found = set()
+    for at in range(len(uses)):
+        own = {one.name for one in _reads(uses, place, at, changed, LinkedRead(""))}
+        if (at != place or not uses[at].is_linear) and own <= names:
+            found.add(at)
+    return frozenset(found)
+
+
+def _of_term(uses: Sequence[RelationUse], place: int, changed: Collection[str], whole: Collection[str]) -> TermReads:
+    found = [LinkedRead(changed_source(uses[place].relation))]
+    key, at = key_of(uses, place), {place: 0}
+    if key is not None:
+        at = {key.outer: 1}
+        found += _reads(uses, place, key.outer, changed, LinkedRead("", 0, ((key.column, key.outer_column),)))
+    waiting = [*at]
+    while waiting:
+        reached = waiting.pop(0)
+        for other in sorted({other for _, other, _ in uses[reached].joined} - at.keys()):
+            pairs = tuple((start, end) for start, of, end in uses[reached].joined if of == other)
+            found += _reads(uses, place, other, changed, LinkedRead("", at[reached], pairs))
+            at[other] = len(found) - 1
+            if other != place:
+                # What has a key is read as it is and as it was: neither leads on for both.
+                waiting.append(other)
+    for other in range(len(uses)):
+        if other not in at:
+            found += _reads(uses, place, other, changed, LinkedRead(""))
+    return tuple(LinkedRead(one.name) if one.name in whole else one for one in found)
+
+
+def _reads(
+    uses: Sequence[RelationUse], place: int, at: int, changed: Collection[str], link: LinkedRead
+) -> Iterator[LinkedRead]:
+    """How the term of a place reads the relation at another one, or its own, where it has a key (`terms.term_text`)."""
+    relation = uses[at].relation
+    if at == place or not (at > place and relation in changed):
+        yield LinkedRead(relation, link.via, link.pairs)
+    if at == place or (at > place and relation in changed):
+        yield LinkedRead(former_source(relation), link.via, link.pairs)

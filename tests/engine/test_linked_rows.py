@@ -1,0 +1,124 @@
+"""Rows that have to do with few changed rows, looked for in tables by their keys."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from reconciler.delta.arrow_writes import put_table
+from reconciler.engine.protocol import LinkedSource, StoredSource, ViewBuild
+from reconciler.engine.spark.held_rows import MOST_ROWS, Held
+from reconciler.engine.spark.linked_rows import linked_rows
+
+MANY = 30_000
+
+
+def schema(**columns: str) -> dict[str, Any]:
+    fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in columns.items()]
+    return {"type": "struct", "fields": fields}
+
+
+ORDERS = schema(id="long", Buyer="long", note="string")
+BUYERS = schema(id="long", city="integer", name="string")
+CITIES = schema(id="integer", name="string")
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Orders 0 to 29,999, each of the buyer of its number in reverse, every tenth of nobody; buyers, in 100 cities."""
+    folder = tmp_path_factory.mktemp("tables")
+    numbers = range(MANY)
+    buyers = [None if one % 10 == 0 else MANY - 1 - one for one in numbers]
+    names = [f"n{one}" for one in numbers]
+    tables = {
+        "orders": (ORDERS, [pa.array(numbers, pa.int64()), pa.array(buyers, pa.int64()), pa.array(names)]),
+        "buyers": (
+            BUYERS,
+            [pa.array(numbers, pa.int64()), pa.array([one % 100 for one in numbers], pa.int32()), pa.array(names)],
+        ),
+    }
+    for name, (of, columns) in tables.items():
+        put_table(str(folder / name), of, pa.table(columns, names=[field["name"] for field in of["fields"]]))
+    return {name: str(folder / name) for name in tables}
+
+
+CHANGED = Held(schema(id="long"), pa.table({"id": pa.array([3, 10, None], pa.int64())}))
+CITY_ROWS = Held(CITIES, pa.table({"id": pa.array(range(100), pa.int32()), "name": [f"c{one}" for one in range(100)]}))
+
+
+def few(source: StoredSource) -> Held | None:
+    return {"__changed_orders": CHANGED, "cities": CITY_ROWS}.get(source.name)
+
+
+@pytest.fixture
+def found(places: dict[str, str]) -> Callable[..., dict[str, list[tuple[Any, ...]]]]:
+    def by_terms(*terms: tuple[LinkedSource, ...], used: tuple[str, ...] | None = ("ID", "buyer", "city")) -> Any:
+        sources = [
+            StoredSource("__changed_orders", "/nowhere", 1, ranges=((0, 1),), changes=True),
+            StoredSource("cities", "/c", 0),
+        ]
+        sources += [StoredSource(name, place, 0, used=used) for name, place in places.items()]
+        build = ViewBuild("v", "SELECT 1", (), tuple(sources), "/staging", {}, terms=terms)
+        given = linked_rows(build, few)
+        return {
+            source.name: list(zip(*(column.to_pylist() for column in held.rows.columns), strict=True))
+            for source, held in given.items()
+            if isinstance(source, StoredSource)
+        }
+
+    return by_terms
+
+
+ROOT = LinkedSource("__changed_orders")
+TO_ORDERS = LinkedSource("orders", 0, (("id", "id"),))
+
+
+def test_equal_keys_lead_from_what_changed_to_the_next_relation_and_on(found: Any) -> None:
+    to_buyers, to_cities = LinkedSource("buyers", 1, (("buyer", "id"),)), LinkedSource("cities", 2, (("city", "id"),))
+
+    assert found((ROOT, TO_ORDERS, to_buyers, to_cities)) == {
+        # What is not used is NULL.
+        "orders": [(3, 29_996, None), (10, None, None)],
+        "buyers": [(29_996, 96, None)],
+        "cities": [(96, "c96")],
+    }
+
+
+def test_all_equalities_hold(found: Any) -> None:
+    both = LinkedSource("buyers", 1, (("buyer", "id"), ("id", "city")))
+    assert found((ROOT, TO_ORDERS, both))["buyers"] == []
+
+
+def test_what_any_term_found_is_given(found: Any) -> None:
+    again = LinkedSource("orders", 0, (("id", "buyer"),))
+    assert [row[0] for row in found((ROOT, TO_ORDERS), (ROOT, again))["orders"]] == [3, 10, 29_989, 29_996]
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        (ROOT, LinkedSource("orders")),
+        (ROOT, TO_ORDERS, LinkedSource("orders")),
+        (LinkedSource("orders"), LinkedSource("orders", 0, (("id", "id"),))),
+        (ROOT, LinkedSource("orders", 0, (("id", "nobody"),))),
+        (ROOT, LinkedSource("orders", 0, (("id", "note"),))),
+    ],
+    ids=["nothing leads there", "also in another way", "not few changed", "no such column", "not used"],
+)
+def test_where_any_row_may_be_needed_all_are_left_to_spark(term: tuple[LinkedSource, ...], found: Any) -> None:
+    assert found(term) == {}
+    assert found((ROOT, TO_ORDERS), term) == {}
+
+
+def test_what_leads_on_from_a_relation_that_is_needed_whole_is_needed_whole(found: Any) -> None:
+    assert found((ROOT, LinkedSource("orders"), LinkedSource("buyers", 1, (("buyer", "id"),)))) == {}
+
+
+def test_where_it_is_not_known_which_columns_are_used_nothing_is_read(found: Any) -> None:
+    assert found((ROOT, TO_ORDERS), used=None) == {}
+
+
+def test_many_rows_are_left_to_spark(found: Any) -> None:
+    assert MOST_ROWS < MANY
+    assert found((LinkedSource("cities"), LinkedSource("buyers", 0, (("id", "city"),)))) == {}

@@ -1,0 +1,50 @@
+"""Which relations of a term equalities lead to, from what changed on."""
+
+from reconciler.incremental.linked_reads import linked_reads
+from reconciler.incremental.model import froms_of, read_whole
+from tests.incremental.queries import linear_of
+
+
+def told(query: str, *changed: str) -> list[list[str]]:
+    """Of each term what it reads: `name <- column > own column`, or the name alone."""
+    method = linear_of(query)
+    found = []
+    for term in linked_reads(froms_of(method), changed, read_whole(method)):
+        lines = []
+        for one in term:
+            pairs = " ".join(f"{start}>{end}" for start, end in one.pairs)
+            lines.append(one.name if one.via is None else f"{one.name} <- {term[one.via].name} {pairs}")
+        found.append(lines)
+    return found
+
+
+def test_one_relation_leads_to_the_next() -> None:
+    chain = "SELECT x.g FROM t x JOIN u ON x.k = u.k JOIN t y ON y.k = u.k AND y.v = x.v"
+    assert told(chain, "u") == [["__changed_u", "t <- __changed_u k>k", "t <- __changed_u k>k"]]
+    assert told(chain, "t") == [
+        ["__changed_t", "u <- __changed_t k>k", "__former_t <- __changed_t v>v"],
+        ["__changed_t", "t <- __changed_t v>v", "u <- __changed_t k>k"],
+    ]
+
+
+def test_what_changed_too_is_read_as_it_was_or_as_it_is() -> None:
+    assert told("SELECT t.g FROM t JOIN u ON t.k = u.k", "t", "u") == [
+        ["__changed_t", "__former_u <- __changed_t k>k"],
+        ["__changed_u", "t <- __changed_u k>k"],
+    ]
+
+
+def test_a_relation_with_a_key_is_read_as_it_is_and_as_it_was() -> None:
+    assert told("SELECT t.g FROM t LEFT JOIN u ON t.k = u.k", "u") == [
+        ["__changed_u", "t <- __changed_u k>k", "u <- t k>k", "__former_u <- t k>k"]
+    ]
+
+
+def test_where_no_equality_leads_any_row_may_matter() -> None:
+    assert told("SELECT t.g FROM t JOIN u ON t.k > u.k", "t") == [["__changed_t", "u"]]
+    assert told("SELECT t.g FROM t LEFT JOIN u ON t.k = u.k AND t.v = 1", "t") == [["__changed_t", "u <- __changed_t k>k"]]
+
+
+def test_what_a_subquery_reads_is_read_whole() -> None:
+    query = "SELECT t.g FROM t JOIN u ON t.k = u.k WHERE t.v > (SELECT max(f) FROM u)"
+    assert told(query, "t") == [["__changed_t", "u"]]
