@@ -1,7 +1,6 @@
 """Columns as they are stored, what is told of a computation, and the marks of commits: what storage and engine share."""
 
 from datetime import date
-from typing import Final
 
 from reconciler.base.dataclass import dataclass
 
@@ -22,10 +21,6 @@ class Between:
     column: str
     least: int | date
     greatest: int | date
-
-
-MOST_SEARCHED: Final = 128 << 20
-"""Bytes of the files of a table in which rows are looked for by keys, without Spark (`ViewBuild.terms`)."""
 
 
 @dataclass(frozen=True, slots=True)

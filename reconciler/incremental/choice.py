@@ -2,8 +2,7 @@
 
 - Small relations are held in memory: a query over them is computed in one job, and nothing is cheaper than that.
 - A step that follows what changed reads the changed files, the other relations of a join once for each that changed (the
-  files that may have rows with equal keys; that costs little where rows are looked for by keys), and what is kept, which it
-  writes anew. The query reads every relation once.
+  files that may have rows with equal keys), and what is kept, which it writes anew. The query reads every relation once.
   Where the first is not clearly less, the view is computed from its query; so it is where a relation changed for whose
   changes there is no rule.
 - Where groups are computed anew one by one, the query is asked of the rows that have their keys: all that it reads is read,
@@ -17,7 +16,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from reconciler.base.dataclass import dataclass
-from reconciler.incremental.linked_reads import linked_places
 from reconciler.incremental.model import ChangedGroups, KeptAggregate, LinearRows, Method, Way, froms_of
 from reconciler.incremental.needed_rows import ChangedKeys, Within, needed_by_term
 from reconciler.sql.block_model import RelationUse
@@ -33,9 +31,6 @@ _LITTLE: Final = 0.1
 
 _MANY_GROUPS: Final = 1_000
 """Of fewer, a change mostly reaches all."""
-
-_SEARCHED: Final = 0.2
-"""Of a relation in which rows are looked for by keys: so much is that beside reading it for a query (bench/tpch.py)."""
 
 _WORTH_IT: Final = 0.75
 """Of what the query reads. To read a relation for a join with few rows costs about what it costs in the query
@@ -59,7 +54,7 @@ class Sizes:
     its rows (None: not known). `rows_only_came`: to all that changed, and so they do to the view.
 
     `changed_keys` says between what a column of changed rows lies, `needed_bytes` how much of a relation has rows within
-    such ranges (None: not known). `is_searched`: rows of a relation would be looked for by keys.
+    such ranges (None: not known).
     """
 
     relations: Mapping[str, Size]
@@ -72,7 +67,6 @@ class Sizes:
     rows_only_came: bool = False
     changed_keys: ChangedKeys = lambda key, column: None
     needed_bytes: Callable[[str, Within], int | None] = lambda key, within: None
-    is_searched: Callable[[str], bool] = lambda key: False
 
 
 Choose: TypeAlias = Callable[[Method, Sizes], Way]
@@ -156,8 +150,7 @@ def _by_changes(uses: Sequence[RelationUse], sizes: Sizes, takes_rows_out: bool)
             # What has a key is read as it is and as it was, with all others. So are the others for rows that came and went.
             times = 1 if changed.is_linear and not takes_rows_out else 2
             read = [at for at in range(len(uses)) if at != place or not changed.is_linear]
-            linked = linked_places(uses, place, sizes.changed)
-            others = [_needed(sizes, uses[at].relation, needed[at], is_linked=at in linked) for at in read]
+            others = [_needed(sizes, uses[at].relation, needed[at]) for at in read]
             known = [one for one in others if one is not None]
             if own is None or len(known) < len(others):
                 return None
@@ -165,10 +158,9 @@ def _by_changes(uses: Sequence[RelationUse], sizes: Sizes, takes_rows_out: bool)
     return found
 
 
-def _needed(sizes: Sizes, relation: str, within: Within, *, is_linked: bool) -> int | None:
+def _needed(sizes: Sizes, relation: str, within: Within) -> int | None:
     some = sizes.needed_bytes(relation, within) if within else None
-    found = some if some is not None else sizes.relations[relation].bytes
-    return round(found * _SEARCHED) if found is not None and is_linked and sizes.is_searched(relation) else found
+    return some if some is not None else sizes.relations[relation].bytes
 
 
 def _bytes(sizes: Sizes, relations: Collection[str]) -> int | None:

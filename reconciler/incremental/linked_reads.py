@@ -42,17 +42,6 @@ def linked_reads(
     return tuple(_of_term(uses, place, changed, whole) for uses in froms for place in places_of_change(uses, changed))
 
 
-def linked_places(uses: Sequence[RelationUse], place: int, changed: Collection[str]) -> frozenset[int]:
-    """The places of a FROM to which equalities lead from the changed rows of one, its own with them where it has a key."""
-    names = {one.name for one in _of_term(uses, place, changed, ()) if one.via is not None}
-    found = set()
-    for at in range(len(uses)):
-        own = {one.name for one in _reads(uses, place, at, changed, LinkedRead(""))}
-        if (at != place or not uses[at].is_linear) and own <= names:
-            found.add(at)
-    return frozenset(found)
-
-
 def _of_term(uses: Sequence[RelationUse], place: int, changed: Collection[str], whole: Collection[str]) -> TermReads:
     found = [LinkedRead(changed_source(uses[place].relation))]
     key, at = key_of(uses, place), {place: 0}

@@ -9,9 +9,7 @@ from reconciler.base.names import fold
 from reconciler.delta.added_files import added_files, changed_files
 from reconciler.delta.arrow_rows import plain_table
 from reconciler.delta.key_ranges import files_between, least_and_greatest
-from reconciler.delta.opening import is_local
 from reconciler.engine.protocol import Between, InlineSource, LinkedSource, Source, StoredSource, ViewBuild
-from reconciler.engine.stored import MOST_SEARCHED
 from reconciler.incremental.in_place import views_in_place
 from reconciler.incremental.linked_reads import TermReads
 from reconciler.incremental.needed_rows import KeyRange, Within
@@ -75,11 +73,6 @@ class StepChanges:
         if table is None:
             return None
         return sum(file.bytes for file in files_between(table, _between(now, within)))
-
-    def is_searched(self, key: str) -> bool:
-        """Whether rows of a relation would be looked for by keys."""
-        size = self.now[key].bytes
-        return is_local(_stored(self.place_now, key).location) and size is not None and size <= MOST_SEARCHED
 
     def changed_sources(self, changed: Collection[str], *, only_added: bool) -> list[Source]:
         """What changed in relations. `only_added`: only rows came, and nothing says so of each."""

@@ -72,7 +72,6 @@ class Kept:
             is_current,
             changed_keys=changes.changed_keys,
             needed_bytes=changes.needed_bytes,
-            is_searched=changes.is_searched,
         )
         return self.around.choice.way(self.method, sizes)
 

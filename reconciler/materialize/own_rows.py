@@ -74,7 +74,6 @@ class OwnRows:
             only_came,
             changes.changed_keys,
             changes.needed_bytes,
-            changes.is_searched,
         )
         return self.around.choice.way(method, sizes)
 

@@ -12,6 +12,8 @@ from reconciler.incremental.linked_reads import linked_reads
 from reconciler.incremental.model import ChangedGroups, LinearRows, Method, froms_of, read_whole, reads_of_terms
 from reconciler.incremental.needed_rows import KeyRange, needed_rows
 from reconciler.incremental.terms import changed_source, former_source
+from reconciler.sql.check import analyse_query
+from reconciler.sql.lineage import ALL_COLUMNS
 from tests.incremental.queries import Row, Tables, changes, groups_of, kept_of, linear_of, multiset
 
 
@@ -183,7 +185,7 @@ def leave_out(
     columns: Mapping[str, Mapping[str, str | None]],
 ) -> list[str]:
     """Give all that is not needed for what changed no more, row by row; the names of sources. What is needed lies between
-    the ends of keys, and equalities lead to it."""
+    the ends of keys, and equalities lead to it. Columns that the query does not use are NULL."""
 
     def keys(name: str, column: str) -> KeyRange | None:
         at = list(columns[name]).index(column)
@@ -201,8 +203,19 @@ def leave_out(
             for at, row in enumerate(_rows(name, before, now))
             if all(_is_within(row[order.index(one)], of) for one, of in within.items()) and at in found.get(name, {at})
         ]
-        engine.give(name, columns[relation], rows)
+        unused = [at for at, column in enumerate(order) if column not in _used(method.query, relation, columns)]
+        engine.give(name, columns[relation], [_without(row, unused) for row in rows])
     return narrowed
+
+
+def _used(query: str, relation: str, columns: Mapping[str, Mapping[str, str | None]]) -> set[str]:
+    """The columns of a relation that a query looks at."""
+    reads = {one.relation: set(one.columns) for one in analyse_query(query, None, columns).reads}
+    return set(columns[relation]) if ALL_COLUMNS in reads[relation] else reads[relation]
+
+
+def _without(row: Row, unused: Collection[int]) -> Row:
+    return tuple(None if at in unused else value for at, value in enumerate(row))
 
 
 def linked(

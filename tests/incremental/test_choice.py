@@ -61,16 +61,6 @@ def test_what_the_keys_that_changed_leave_of_other_relations_counts() -> None:
         assert cheapest(method, replace(both, needed_bytes=lambda key, within: 49_000_000)) is Way.RECOMPUTED
 
 
-def test_to_look_for_rows_by_keys_costs_less_than_to_read_them() -> None:
-    both = replace(FACTS, **changed(t=10_000, u=100))
-    for method in (GROUPS, BY_KEY):
-        assert cheapest(method, both) is Way.RECOMPUTED
-        assert cheapest(method, replace(both, is_searched=lambda key: key == "t")) is Way.CHANGES
-        assert cheapest(method, replace(both, is_searched=lambda key: key == "u")) is Way.RECOMPUTED
-    by_range = kept_of("SELECT t.g, COUNT(*) AS n FROM t JOIN u ON t.k > u.k GROUP BY t.g")
-    assert cheapest(by_range, replace(both, is_searched=lambda key: True)) is Way.RECOMPUTED, "no equality leads there"
-
-
 def test_rows_that_are_added() -> None:
     came = replace(FACTS, kept=None, rows_only_came=True)
     assert cheapest(ROWS, came) is Way.ADDED

@@ -7,12 +7,12 @@ gives are the rows that any term found there.
 
 - It is no more than a look at which rows may be left out: the query still says what they are joined by.
 - A source of which a term may need any row is given whole, as without this; so is one in which many rows were found, that is
-  not surely read as Spark reads it (`delta.arrow_rows`), stands elsewhere than on a disk, or is large (`MOST_SEARCHED`).
+  not surely read as Spark reads it (`delta.arrow_rows`), stands elsewhere than on a disk, or is large (`MOST_BYTES`).
 - Columns that the query does not use are NULL: nobody looks at them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.names import fold
@@ -21,10 +21,12 @@ from reconciler.delta.key_ranges import files_between
 from reconciler.delta.opening import is_local
 from reconciler.engine.protocol import LinkedSource, LogSource, StoredSource, ViewBuild
 from reconciler.engine.spark.held_rows import MOST_ROWS, Held
-from reconciler.engine.stored import MOST_SEARCHED
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+MOST_BYTES: Final = 32 << 20
+"""Of the files of a table that are searched. Spark reads larger ones at about the same cost, and on all cores."""
 
 FewRows: TypeAlias = Callable[[StoredSource], Held | None]
 
@@ -118,7 +120,7 @@ class _Search:
         files = files_between(table, source.needed)
         used = {fold(one) for one in source.used}
         fields = [field for field in table.schema["fields"] if fold(field["name"]) in used]
-        if not fields or sum(file.bytes for file in files) > MOST_SEARCHED:
+        if not fields or sum(file.bytes for file in files) > MOST_BYTES:
             return None
         rows = self._rows_of(table, fields, files)
         return None if rows is None else _Table(table.schema, _Rows(rows))
