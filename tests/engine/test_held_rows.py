@@ -9,9 +9,10 @@ import pytest
 
 from reconciler.delta.arrow_rows import OpenedTable, PlainTable, plain_table
 from reconciler.delta.arrow_writes import append, put_table
+from reconciler.engine.protocol import StoredSource
 from reconciler.engine.spark import held_rows
 from reconciler.engine.spark.held_rows import HeldRows
-from reconciler.engine.stored import Transaction
+from reconciler.engine.stored import Between, Transaction
 
 SCHEMA = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
 
@@ -107,3 +108,23 @@ def test_what_is_held_is_bounded_and_what_went_is_read_again(place: str) -> None
     for version in (4, 0, 3, 4):
         assert len(ids(held, place, version)) == 2 * (version + 1)
         assert held.bytes <= 2 * one
+
+
+def test_what_changed_and_what_is_needed_is_read_once(place: str) -> None:
+    held, needed = HeldRows(), StoredSource("t", place, 1, needed=(Between("id", 3, 9),))
+    add(place, 1, 3)
+
+    def asked(rows: HeldRows) -> list[list[int] | None]:
+        answers = (rows.changed(place, 1, ((0, 1),)), rows.needed(needed))
+        return [sorted(one.rows["id"].to_pylist()) if one is not None else None for one in answers]
+
+    assert asked(held) == [[3], [3]]
+    for file in Path(place).glob("*.parquet"):
+        file.unlink()
+    assert asked(held) == [[3], [3]]
+    assert asked(HeldRows()) == [None, None]
+
+    shutil.rmtree(place)
+    put_table(place, SCHEMA, rows(7))
+    add(place, 1, 8)
+    assert asked(held) == [[8], [7, 8]]

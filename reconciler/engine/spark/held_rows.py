@@ -5,12 +5,14 @@ Rules:
   used longest ago goes first.
 - A data file never changes, and its name is its own. A version of a table on a disk is told again by its entry in the log:
   the same file, of the same size and time. Else the log is read. Of a table that is not small only that is remembered.
+- What changed in a table, and which of its rows are needed, is asked by several views of a step, and more than once by
+  each. The last answers are held for as long as the entries of their versions are the same.
 - None, wherever a table is not surely read as Spark reads it (`delta.arrow_rows`).
 """
 
 import os
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
@@ -34,6 +36,8 @@ MOST_HELD: Final = 64 << 20
 _LARGEST: Final = 8 << 20
 _TABLES: Final = 200
 _VERSIONS_OF_A_TABLE: Final = 6
+_ANSWERS: Final = 32
+_LARGEST_ANSWER: Final = 2 << 20
 
 _Entry = tuple[int, int, int]
 
@@ -54,6 +58,7 @@ class HeldRows:
         self._files: OrderedDict[tuple[str, str, str], pa.Table] = OrderedDict()
         self._bytes = 0
         self._versions: OrderedDict[str, OrderedDict[int, tuple[_Entry, PlainTable | None]]] = OrderedDict()
+        self._answers: OrderedDict[Hashable, Held | None] = OrderedDict()
         self._lock = Lock()
 
     @property
@@ -87,7 +92,12 @@ class HeldRows:
 
     def needed(self, source: StoredSource) -> Held | None:
         """The rows of the files that may have rows that are needed, where there are few; the table itself may be large."""
-        table = plain_table(source.location, source.version) if source.needed else None
+        if not source.needed:
+            return None
+        return self._once(source.location, (source.version,), source.needed, lambda: self._needed(source))
+
+    def _needed(self, source: StoredSource) -> Held | None:
+        table = plain_table(source.location, source.version)
         if table is None:
             return None
         found = AddedFiles(table.closed, files_between(table, source.needed))
@@ -106,7 +116,11 @@ class HeldRows:
         """What changed in a table in these ranges of versions, where few rows were written with it."""
         if not ranges:
             return None
-        found = changed_files(location, ranges[0][0], ranges[-1][1])
+        first, last = ranges[0][0], ranges[-1][1]
+        return self._once(location, (first, last), "changed", lambda: self._changed(location, first, last))
+
+    def _changed(self, location: str, first: int, last: int) -> Held | None:
+        found = changed_files(location, first, last)
         if found is None or not _is_few(found.earlier) or not _is_few(found.later):
             return None
         earlier, later = (rows_of(one.table, one.files) for one in (found.earlier, found.later))
@@ -115,6 +129,25 @@ class HeldRows:
         if earlier.num_rows + later.num_rows > MOST_ROWS:
             return None
         return Held(with_change(found.later.table.schema), changed_rows(earlier, later))
+
+    def _once(self, location: str, versions: Sequence[int], asked: Hashable, read: Callable[[], Held | None]) -> Held | None:
+        """What is read of versions of a table; while their entries are the same, what was read the last time."""
+        entries = tuple(_entry(location, version) for version in versions)
+        if None in entries:
+            return read()
+        key = (location, tuple(versions), entries, asked)
+        with self._lock:
+            if key in self._answers:
+                self._answers.move_to_end(key)
+                return self._answers[key]
+        found = read()
+        if found is not None and found.rows.nbytes > _LARGEST_ANSWER:
+            return found
+        with self._lock:
+            self._answers[key] = found
+            while len(self._answers) > _ANSWERS:
+                self._answers.popitem(last=False)
+        return found
 
     def table(self, location: str) -> PlainTable | None:
         """The first version of a table, where it is plain, however large."""
