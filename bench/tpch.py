@@ -1,6 +1,6 @@
 """What a step costs where the 22 queries of TPC-H are views of one pipeline, beside computing all of them anew.
 
-    python -m bench.tpch [--scale 0.05] [--scale 0.5] [--orders 75] [--steps 3] [--views q01,q03]
+    python -m bench.tpch [--scale 0.05] [--scale 0.5] [--orders 75] [--steps 3] [--views q01,q03] [--fan 20]
 
 The queries are those that the tests follow (`tests/incremental/tpch`). Each step brings so many new orders (`--orders`, the
 same at all scales) with their lineitems, and takes those of the step before: TPC-H's two refresh functions in one.
@@ -9,6 +9,9 @@ One pipeline at each scale, one warm Spark. First steps follow what changed, as 
 each view holds what Spark gives for its query from scratch, or there are no figures. Then the same pipeline takes steps in
 which views are computed from their queries. CPU is that of Python and Java: of a view between its boundaries, of a step from
 its intent to its end. Medians of the steps after the first four (of one, from queries).
+
+Last, at the least scale, a pipeline with one view of lineitem, sums by a key, and another one with 20 such views, each with
+other sums: what a step of each costs.
 
 Results stand in bench/results/tpch.json. A target that is missed is said, and is no error.
 """
@@ -79,8 +82,9 @@ class _Cpu:
 @click.option("--orders", default=75, show_default=True, help="How many new orders a step brings.")
 @click.option("--steps", default=3, show_default=True, help="How many steps are measured.")
 @click.option("--views", default="", help="Which of the queries, `q01` say; all.")
+@click.option("--fan", default=20, show_default=True, help="How many views of one table; 0: none.")
 @click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Where to write them as JSON.")
-def main(scale: tuple[float, ...], orders: int, steps: int, views: str, results: Path) -> None:
+def main(scale: tuple[float, ...], orders: int, steps: int, views: str, fan: int, results: Path) -> None:
     """Run each, show CPU by view, write it as JSON."""
     queries = {path.stem: path.read_text().strip() for path in sorted(_QUERIES.glob("q*.sql"))}
     chosen = {name: query for name, query in queries.items() if not views or name in views.split(",")}
@@ -93,14 +97,17 @@ def main(scale: tuple[float, ...], orders: int, steps: int, views: str, results:
             click.echo(f"scale {one}:")
             for name, figures in found[str(one)].items():
                 click.echo(f"  {name:5} {json.dumps(figures)}")
+        fans = [_fan(engine, min(scale), orders, steps, many) for many in (1, fan)] if fan else []
     finally:
         engine.close()
-    ratios = _ratios(found)
+    ratios = list(_ratios(found))
+    if fans:
+        ratios.append(Ratio(f"{fan} views of one table / one of them", round(fans[1] / max(0.01, fans[0]), 2), 5))
     for ratio in ratios:
         mark = "" if ratio.is_met else "  MISSED"
         click.echo(f"{ratio.name}: {ratio.value:.2f} (target {ratio.target}){mark}")
     results.parent.mkdir(parents=True, exist_ok=True)
-    told = {"orders": orders, "scales": found, "ratios": [{**asdict(one), "met": one.is_met} for one in ratios]}
+    told = {"orders": orders, "scales": found, "fan": fans, "ratios": [{**asdict(one), "met": one.is_met} for one in ratios]}
     results.write_text(json.dumps(told, indent=2) + "\n")
 
 
@@ -126,6 +133,26 @@ def _measured(
         }
         for name in followed[-1][0]
     }
+
+
+def _fan(engine: Engine, scale: float, orders: int, steps: int, many: int) -> float:
+    """The CPU seconds of a step of so many views of lineitem."""
+    queries = {
+        f"v{at:02}": "SELECT l_returnflag, l_linestatus, COUNT(*) AS many, SUM(l_quantity) AS quantity,"
+        f" SUM(l_extendedprice * (1 - l_discount) * {at + 1}) AS price FROM lineitem"
+        f" WHERE l_linenumber <> {at} GROUP BY l_returnflag, l_linestatus"
+        for at in range(many)
+    }
+    tables = {name: of for name, of in _columns().items() if name in ("orders", "lineitem")}
+    with tempfile.TemporaryDirectory() as scratch:
+        root, project = Path(scratch), Path(scratch) / "project"
+        history = write_history(root / "data", scale, tables)
+        write_pipeline(project, root / "data", tables, queries, _KEYS)
+        Project.open(project, engine=engine).pipeline("tpch").apply()
+        _step(project, engine, Choice())
+        changes = enumerate(changes_of_orders(history, orders))
+        taken = [_next_step(project, engine, Choice(), changes)[0]["step"] for _ in range(_WARM + steps)]
+    return round(median(taken[_WARM:]), 2)
 
 
 def _columns() -> dict[str, dict[str, str]]:

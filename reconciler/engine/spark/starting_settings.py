@@ -117,8 +117,8 @@ def _defaults(master: str, given: Mapping[str, str]) -> dict[str, str]:
         # compiled code.
         TYPES_FRAMEWORK: "false",
         # Spark would keep the last 100 compiled queries. A view that follows what changed has some 50: of a few such views
-        # each step would compile all again. Each takes some 10 kB.
-        "spark.sql.codegen.cache.maxEntries": "4000",
+        # each step would compile all again. Each takes some 10 kB, and its text a few times that.
+        "spark.sql.codegen.cache.maxEntries": "2000",
         # Spark makes a thread for each piece of work until there are so many; otherwise 1,024. Each keeps values of its own,
         # and a live run fills both pools. A thread may wait for a subquery, which needs threads of the same pools. Of these,
         # 16 are computed at once. So there are more threads than a query has stages that wait for a subquery.
