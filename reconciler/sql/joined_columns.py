@@ -8,7 +8,7 @@ the query says that both columns are equal. An equality leads from a column that
 - An equality of WHERE or of an INNER JOIN leads both ways.
 - An equality of a LEFT, SEMI or ANTI JOIN leads to the relation that the join brings, and not back: rows of the first side
   that have no partner stay. An equality of a RIGHT JOIN leads from the relation that the join brings. An equality of a
-  FULL JOIN leads nowhere, nor does an equality of an outer join between two relations of the same side.
+  FULL JOIN leads nowhere, nor does one of an outer join between two relations of the side that stays.
 - Equalities may be followed one after the other. Where a relation on the way has no row, but NULLs, an inner equality that
   leads on does not hold, and an outer one leads to NULLs: no row is missed.
 - A column is known by the name of its relation, or because only one relation has a column of that name. Where a column has
@@ -53,7 +53,8 @@ def _leads(join: exp.Join, from_item: bool, to_item: bool) -> bool:
     is of the relation that the join brings."""
     if join.side == "FULL":
         return False
-    return from_item if join.side == "RIGHT" else to_item
+    # Rows of the side that stays come whether it holds or not: so it leads nowhere between two columns of that side.
+    return from_item and not to_item if join.side == "RIGHT" else to_item
 
 
 def items_of_from(node: exp.Select) -> list[exp.Expr]:

@@ -25,7 +25,7 @@ Tables: TypeAlias = Mapping[str, Sequence[Row]]
 
 COLUMNS: Final[Mapping[str, Mapping[str, str | None]]] = {
     "t": {"k": "INT", "g": "STRING", "v": "INT", "w": "DECIMAL(10,2)"},
-    "u": {"k": "INT", "g": "STRING", "f": "BIGINT"},
+    "u": {"k": "INT", "g": "STRING", "f": "INT"},
 }
 
 _FROM: Final = (
@@ -51,6 +51,12 @@ _FROM: Final = (
         ("a", "t"),
     ),
     ("t LEFT JOIN (SELECT k, f FROM u) AS u ON t.k = u.k", ("t", "u")),
+    # Equalities between two columns of the side that stays.
+    ("u RIGHT JOIN (SELECT t.k, t.g, y.v{w} FROM t CROSS JOIN t AS y) AS a ON a.k = a.v AND u.k = a.k", ("a", "u")),
+    (
+        "t b RIGHT JOIN (SELECT t.k, t.g, u.f AS v{w} FROM t LEFT JOIN u ON t.g = u.g) AS a ON a.k = a.v AND b.k = a.k",
+        ("a", "b"),
+    ),
     ("named AS a JOIN t ON a.k = t.k", ("a", "t")),
 )
 
@@ -79,7 +85,12 @@ def _nested_by(chance: Random, w: str = "", has_right_joins: bool = True) -> tup
             other, name = item(depth)
             kind, left = chance.choice(joins), chance.choice(names)
             on = chance.choice(
-                (f"{left}.k = {name}.k", f"{name}.k = {left}.k AND {left}.v >= {name}.v", f"{left}.v = {name}.k")
+                (
+                    f"{left}.k = {name}.k",
+                    f"{name}.k = {left}.k AND {left}.v >= {name}.v",
+                    f"{left}.v = {name}.k",
+                    f"{name}.k = {name}.v AND {left}.k = {name}.k",
+                )
             )
             text = f"{text} {kind} {other}{'' if kind == 'CROSS JOIN' else f' ON {on}'}"
             names.append(name)

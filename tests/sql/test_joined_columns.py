@@ -104,6 +104,10 @@ def test_what_leads_nowhere(origin: str) -> None:
             "c LEFT JOIN (SELECT b.id FROM a JOIN b ON a.id = b.a_id) AS x ON c.b_id = x.id",
             {*BOTH, "c.b_id > b.id"},
         ),
+        # Rows of the side that stays come whether it holds or not.
+        ("c RIGHT JOIN (SELECT a.id, b.a_id FROM a CROSS JOIN b) AS x ON x.id = x.a_id", set()),
+        ("(SELECT a.id, b.a_id FROM a CROSS JOIN b) AS x LEFT JOIN c ON x.id = x.a_id", set()),
+        ("c LEFT JOIN (SELECT a.id, b.a_id FROM a CROSS JOIN b) AS x ON x.id = x.a_id", BOTH),
         # What is computed, has two meanings, or another type.
         ("a JOIN (SELECT a_id + 0 AS a_id FROM b) AS x ON a.id = x.a_id", set()),
         ("a JOIN (SELECT a_id, id AS a_id FROM b) AS x ON a.id = x.a_id", set()),
