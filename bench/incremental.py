@@ -115,17 +115,23 @@ _HISTORY: Final = """\
 """
 
 
-class _Cpu:
-    """Told of each boundary: the CPU seconds of each view of a step, in their order."""
+class Cpu:
+    """Told of each boundary: the CPU seconds of each view of a step, in their order, and of the step until now."""
 
     def __init__(self) -> None:
         self.views: list[float] = []
         self._began = 0.0
+        self._step_began = 0.0
+
+    @property
+    def step(self) -> float:
+        return cpu_seconds() - self._step_began
 
     def reached(self, name: str) -> None:
         match name:
             case "intent:before":
                 self.views = []
+                self._step_began = cpu_seconds()
             case "view:before":
                 self._began = cpu_seconds()
             case "view:effected":
@@ -165,14 +171,14 @@ def _measured(root: Path, engine: Engine, scale: float, steps: int, change: floa
     for name in ways:
         write_pipeline(root / name, data, _TABLES, {view: VIEWS[view] for view in views})
         Project.open(root / name, engine=engine).pipeline("tpch").apply()
-        _run(root / name, engine, ways[name], _Cpu())
+        _run(root / name, engine, ways[name], Cpu())
     taken: dict[str, list[list[float]]] = {name: [] for name in ways}
     many = max(1, round(history["orders"].num_rows * change))
     for number, files in zip(range(steps + 2), changes_of_orders(history, many), strict=False):
         for name, choice in ways.items():
             for table, text in files.items():
                 (root / name / f"live/{table}/{number:03}.json").write_text(text)
-            cpu = _Cpu()
+            cpu = Cpu()
             _run(root / name, engine, choice, cpu)
             if len(cpu.views) != len(views):
                 raise click.ClickException(f"the last step computed {len(cpu.views)} views, not {len(views)}")
@@ -193,7 +199,7 @@ def _rows(root: Path, engine: Engine, views: list[str]) -> dict[str, list[str]]:
     return {view: sorted(map(repr, pipeline.query(f"SELECT * FROM {view}"))) for view in views}
 
 
-def _run(root: Path, engine: Engine, choice: Choice, cpu: _Cpu) -> None:
+def _run(root: Path, engine: Engine, choice: Choice, cpu: Cpu) -> None:
     session = Session(engine, boundary=cpu.reached, choice=choice)
     run_pipeline(open_target(root, None), "tpch", session, Pace(once=True))
 

@@ -27,9 +27,8 @@ from typing import Any, Final
 
 import click
 
-from bench.incremental import changes_of_orders, recomputed, write_history, write_pipeline
+from bench.incremental import Cpu, changes_of_orders, recomputed, write_history, write_pipeline
 from bench.plan import ROOT, Ratio
-from bench.streams import cpu_seconds
 from reconciler.engine.protocol import Engine
 from reconciler.engine.spark.engine import spark_engine
 from reconciler.environment.session import Session
@@ -38,9 +37,9 @@ from reconciler.incremental.choice import Choice
 from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from reconciler.service.project import Project
+from tests.incremental.tpch import QUERIES, columns, query
 
 RESULTS: Final = ROOT / "bench" / "results" / "tpch.json"
-_QUERIES: Final = ROOT / "tests" / "incremental" / "tpch"
 _WARM: Final = 4
 _KEYS: Final = {
     "region": "r_regionkey",
@@ -54,29 +53,6 @@ _KEYS: Final = {
 }
 
 
-class _Cpu:
-    """Told of each boundary: the CPU seconds of each view of a step, in their order, and of the step until now."""
-
-    def __init__(self) -> None:
-        self.views: list[float] = []
-        self._began = 0.0
-        self._step_began = 0.0
-
-    @property
-    def step(self) -> float:
-        return cpu_seconds() - self._step_began
-
-    def reached(self, name: str) -> None:
-        match name:
-            case "intent:before":
-                self.views = []
-                self._step_began = cpu_seconds()
-            case "view:before":
-                self._began = cpu_seconds()
-            case "view:effected":
-                self.views.append(cpu_seconds() - self._began)
-
-
 @click.command()
 @click.option("--scale", default=[0.05, 0.5], multiple=True, show_default=True, help="Of TPC-H: 6,000,000 lineitems at 1.")
 @click.option("--orders", default=75, show_default=True, help="How many new orders a step brings.")
@@ -86,8 +62,7 @@ class _Cpu:
 @click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Where to write them as JSON.")
 def main(scale: tuple[float, ...], orders: int, steps: int, views: str, fan: int, results: Path) -> None:
     """Run each, show CPU by view, write it as JSON."""
-    queries = {path.stem: path.read_text().strip() for path in sorted(_QUERIES.glob("q*.sql"))}
-    chosen = {name: query for name, query in queries.items() if not views or name in views.split(",")}
+    chosen = {name: query(name) for name in QUERIES if not views or name in views.split(",")}
     found: dict[str, Any] = {}
     engine = spark_engine()
     try:
@@ -157,11 +132,7 @@ def _fan(engine: Engine, scale: float, orders: int, steps: int, many: int) -> fl
 
 def _columns() -> dict[str, dict[str, str]]:
     """The tables: their columns with their types."""
-    found = {}
-    for line in (_QUERIES / "schema.sql").read_text().splitlines():
-        name, _, listed = line.removeprefix("CREATE TABLE ").removesuffix(");").partition(" (")
-        found[name] = dict(one.split(" ", 1) for one in listed.split(", "))
-    return found
+    return {table: {name: str(kind) for name, kind in of.items()} for table, of in columns().items()}
 
 
 def _next_step(
@@ -176,7 +147,7 @@ def _next_step(
 def _step(project: Path, engine: Engine, choice: Choice) -> tuple[dict[str, float], dict[str, str]]:
     """The CPU seconds of each view of a step, `step` and `views` being those of the whole and of all views; and which way
     each took."""
-    cpu = _Cpu()
+    cpu = Cpu()
     session = Session(engine, boundary=cpu.reached, choice=choice)
     run = run_pipeline(open_target(project, None), "tpch", session, Pace(once=True))
     took = cpu.step
@@ -188,8 +159,8 @@ def _step(project: Path, engine: Engine, choice: Choice) -> tuple[dict[str, floa
 def _require_equal(project: Path, engine: Engine, queries: dict[str, str]) -> None:
     """Each view holds what its query gives."""
     pipeline = Project.open(project, engine=engine).pipeline("tpch")
-    for name, query in queries.items():
-        held, asked = (Counter(map(repr, pipeline.query(one))) for one in (f"SELECT * FROM {name}", query))
+    for name, text in queries.items():
+        held, asked = (Counter(map(repr, pipeline.query(one))) for one in (f"SELECT * FROM {name}", text))
         if held != asked:
             raise click.ClickException(f"{name} does not hold what its query gives")
 

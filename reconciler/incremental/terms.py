@@ -20,10 +20,12 @@ from reconciler.sql.block_model import RelationUse, Span
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A column of a relation, and the one that it is equal to: the place of its relation, and its name."""
+    """A column of a relation, and the one that it is equal to: the place of its relation, its name, and what the block
+    calls it, as a text."""
 
     outer: int
     outer_column: str
+    called: str
     column: str
 
 
@@ -55,13 +57,14 @@ def key_of(uses: Sequence[RelationUse], place: int) -> Key | None:
         return None
     for at, use in enumerate(uses):
         for column, other, end in use.joined:
-            if other == place and use.is_linear and _seen(use, column) is not None:
-                return Key(at, column, end)
+            called = _called(use, column)
+            if other == place and use.is_linear and called is not None:
+                return Key(at, column, called, end)
     return None
 
 
-def _seen(use: RelationUse, column: str) -> str | None:
-    """How the block calls a column of a relation (folded); None where a SELECT in FROM does not hand it on."""
+def _called(use: RelationUse, column: str) -> str | None:
+    """What the block calls a column of a relation (folded); None where a SELECT in FROM does not hand it on."""
     if not use.within:
         return f"{quoted(use.name)}.{quoted(column)}"
     return next((f"{quoted(alias)}.{quoted(name)}" for own, alias, name in use.shown if own == column), None)
@@ -113,8 +116,7 @@ def with_changed_keys(uses: Sequence[RelationUse], place: int) -> str:
     """The condition that rows have a key of the changed rows of the relation at that place."""
     key = key_of(uses, place)
     assert key is not None, "a relation without a key has no term"
-    outer = _seen(uses[key.outer], key.outer_column)
-    return f"{outer} IN (SELECT {quoted(key.column)} FROM `{changed_source(uses[place].relation)}`)"
+    return f"{key.called} IN (SELECT {quoted(key.column)} FROM `{changed_source(uses[place].relation)}`)"
 
 
 def change_of(use: RelationUse, change: str) -> str:

@@ -107,7 +107,7 @@ def needed_sources(sources: Sequence[Source], needed: Mapping[str, Within]) -> t
 
 def with_terms(build: ViewBuild, program: Program, view: View, terms: Sequence[TermReads]) -> ViewBuild:
     """A build whose query is a sum of terms of a view: what each reads, and which columns the view looks at."""
-    if any(isinstance(one, InlineSource) for one in build.sources):
+    if not terms or any(isinstance(one, InlineSource) for one in build.sources):
         return build
     used: dict[str, set[str]] = {}
     for one in (view, *views_in_place(program, view)):

@@ -1,7 +1,6 @@
 """Small ranges for tables that are too large to be looked through: what is looked for is in few of their files."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +50,7 @@ def ingested(folder: Path, target: TableTarget, *changes: tuple[str, dict[str, A
     assert found is not None
     settings = json_files(file)
     settings["format"] = {"name": "json", "config": {"update_format": "insert_delete"}}
-    return ingest(replace(Ingestion(target, "c", settings, found.range, Transaction("c", 1))))
+    return ingest(Ingestion(target, "c", settings, found.range, Transaction("c", 1)))
 
 
 def files_of(target: TableTarget) -> set[str]:

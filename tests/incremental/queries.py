@@ -154,11 +154,11 @@ _AROUND: Final = (
 )
 
 
-def query_by(chance: Random, has_decimals: bool) -> str:
-    """A query of the grammar."""
+def query_by(chance: Random, has_decimals: bool, nested: float = 0.4) -> str:
+    """A query of the grammar. `nested`: how many of them have SELECTs in FROM by chance."""
     origin, names = chance.choice(_FROM)
     origin = origin.format(w=", t.w" if has_decimals else "")
-    if chance.random() < 0.4:
+    if chance.random() < nested:
         origin, names = _nested_by(chance, ", t.w" if has_decimals else "")
     aliases = [name for name in names if name != "u"]
     t = chance.choice(aliases)

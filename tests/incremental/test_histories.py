@@ -140,12 +140,21 @@ def test_most_rows_come_and_go() -> None:
 
 
 def test_most_steps_are_followed() -> None:
+    assert followed_of(nested=0) > 300
+
+
+def test_many_steps_of_nested_queries_are_followed() -> None:
+    assert followed_of(nested=1) > 170
+
+
+def followed_of(nested: float) -> int:
+    """How many of 400 steps."""
     followed = 0
     for seed in range(100):
         chance = Random(seed)
-        query = query_by(chance, has_decimals=False)
+        query = query_by(chance, has_decimals=False, nested=nested)
         followed += follow(Small(), query, [plain(one) for one in history_by(chance, 4)], WITHOUT_DECIMALS)
-    assert followed > 240
+    return followed
 
 
 def test_rows_that_go_and_were_never_there_are_noticed() -> None:

@@ -11,16 +11,17 @@ gives are the rows that any term found there.
 - Columns that the query does not use are NULL: nobody looks at them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.names import fold
-from reconciler.delta.arrow_rows import OpenedTable, PlainTable, StoredFile, arrow_schema, plain_table, rows_of
+from reconciler.delta.arrow_rows import OpenedTable, PlainTable, StoredFile, arrow_schema, fitted, plain_table, rows_of
 from reconciler.delta.key_ranges import files_between
 from reconciler.delta.opening import is_local
 from reconciler.engine.protocol import LinkedSource, LogSource, StoredSource, ViewBuild
 from reconciler.engine.spark.held_rows import MOST_ROWS, Held
+from reconciler.engine.spark.pinned_files import Few
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,10 +29,8 @@ if TYPE_CHECKING:
 MOST_BYTES: Final = 32 << 20
 """Of the files of a table that are searched. Spark reads larger ones at about the same cost, and on all cores."""
 
-FewRows: TypeAlias = Callable[[StoredSource], Held | None]
 
-
-def linked_rows(wanted: ViewBuild, few: FewRows) -> dict[StoredSource | LogSource, Held]:
+def linked_rows(wanted: ViewBuild, few: Few) -> dict[StoredSource | LogSource, Held]:
     """For sources of a build the rows that its terms need; `few` gives those of a source that has few."""
     if not wanted.terms:
         return {}
@@ -44,7 +43,7 @@ def linked_rows(wanted: ViewBuild, few: FewRows) -> dict[StoredSource | LogSourc
 class _Search:
     """See the module: what was read, and what was found, over all terms."""
 
-    def __init__(self, wanted: ViewBuild, few: FewRows) -> None:
+    def __init__(self, wanted: ViewBuild, few: Few) -> None:
         self._sources = {fold(one.name): one for one in wanted.sources if isinstance(one, StoredSource)}
         self._few = few
         self._tables: dict[str, _Table | None] = {}
@@ -172,10 +171,4 @@ class _Table:
         numbers = compute.unique(pa.concat_arrays([one.cast(pa.uint64()) for one in places])).sort()
         if len(numbers) > MOST_ROWS:
             return None
-        some = self.rows.rows.take(numbers)
-        wanted = arrow_schema(self.schema)
-        columns = [
-            some.column(name) if name in some.column_names else pa.nulls(some.num_rows, kind)
-            for name, kind in zip(wanted.names, wanted.types, strict=True)
-        ]
-        return Held(self.schema, pa.table(columns, schema=wanted))
+        return Held(self.schema, fitted(self.rows.rows.take(numbers), self.schema))

@@ -87,7 +87,10 @@ class SmallViews:
         if was_small is False or not (is_plain(wanted) and _can_be_written(wanted)) or not self._can_bring(sessions()):
             return None
         linked = linked_rows(wanted, self.held_of)
-        few: Few = lambda source: linked.get(source) or self.held_of(source)  # noqa: E731
+
+        def few(source: StoredSource) -> Held | None:
+            return linked.get(source) or self.held_of(source)
+
         held = self._rows_of(wanted, few)
         if held is None and not was_small and not (was_small is None and _reads_changes(wanted)):
             return None

@@ -120,8 +120,8 @@ def _defaults(master: str, given: Mapping[str, str]) -> dict[str, str]:
         # each step would compile all again. Each takes some 10 kB, and its text a few times that.
         "spark.sql.codegen.cache.maxEntries": "2000",
         # Spark makes a thread for each piece of work until there are so many; otherwise 1,024. Each keeps values of its own,
-        # and a live run fills both pools. A thread may wait for a subquery, which needs threads of the same pools. Of these,
-        # 16 are computed at once. So there are more threads than a query has stages that wait for a subquery.
+        # and a live run fills both pools. A thread may wait for a subquery, which needs threads of the same pools; 16
+        # subqueries are computed at once. So there are more threads than a query has stages that wait for a subquery.
         "spark.sql.resultQueryStage.maxThreadThreshold": "128",
         "spark.sql.shuffleExchange.maxThreadThreshold": "256",
         # Delta refuses to read what was replaced a week ago (delta.deletedFileRetentionDuration), be its files there or not.

@@ -13,13 +13,13 @@
 Which tables are written says `target_table`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
 
 from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
-from reconciler.delta.arrow_rows import OpenedTable, arrow_schema, rows_by_file
+from reconciler.delta.arrow_rows import OpenedTable, rows_by_file
 from reconciler.delta.arrow_writes import append, rewrite
 from reconciler.engine.arrow.ingest import multisets
 from reconciler.engine.arrow.ingest.incoming import Change, Incoming, Row
@@ -177,7 +177,7 @@ def _find(table: OpenedTable, target: TableTarget, keys: Mapping[Row, _Last]) ->
     there: set[Row] = set()
     updated: dict[Row, Row] = {}
     staying: dict[str, pyarrow.Table] = {}
-    files = files_to_search(table, _columns_of(table, names, wanted)) if wanted else ()
+    files = files_to_search(table, as_arrow(wanted, table, names)) if wanted else ()
     puts_together = is_small(table) and len(table.files) > _MOST_FILES_WITH_KEY
     held = rows_by_file(table, files)
     if held is None:
@@ -197,15 +197,6 @@ def _find(table: OpenedTable, target: TableTarget, keys: Mapping[Row, _Last]) ->
         mask = pyarrow.array([place not in found for place in range(rows.num_rows)], pyarrow.bool_())
         staying[file.path] = rows.filter(mask)
     return _Found(frozenset(there), updated, staying)
-
-
-def _columns_of(table: OpenedTable, names: Sequence[str], keys: Iterable[Row]) -> "pyarrow.Table":
-    """Keys, in their columns of the table."""
-    import pyarrow
-
-    schema = pyarrow.schema([arrow_schema(table.schema).field(name) for name in names])
-    arrays = [pyarrow.array(values, kind) for values, kind in zip(zip(*keys, strict=True), schema.types, strict=True)]
-    return pyarrow.Table.from_arrays(arrays, schema=schema)
 
 
 def _rows_at(rows: "pyarrow.Table", places: Mapping[int, Row]) -> dict[Row, Row]:

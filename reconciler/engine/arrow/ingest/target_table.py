@@ -6,7 +6,7 @@ leave room for one. Keys that come one after the other lie in few files, however
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
 from reconciler.base.digest import JsonObject
@@ -67,11 +67,13 @@ def key_places(target: TableTarget) -> list[int]:
     return [place for place, column in enumerate(target.columns) if fold(column.name) in keys]
 
 
-def as_arrow(rows: Sequence[Row], table: OpenedTable) -> "pyarrow.Table":
-    """Rows of plain values, in the columns of a table."""
+def as_arrow(rows: Collection[Row], table: OpenedTable, names: Sequence[str] | None = None) -> "pyarrow.Table":
+    """Rows of plain values, in the columns of a table; `names`: in these of them."""
     import pyarrow
 
     schema = arrow_schema(table.schema)
+    if names is not None:
+        schema = pyarrow.schema([schema.field(name) for name in names])
     parts = list(zip(*rows, strict=True)) or [()] * len(schema)
     arrays = [pyarrow.array(values, kind) for values, kind in zip(parts, schema.types, strict=True)]
     return pyarrow.Table.from_arrays(arrays, schema=schema)
