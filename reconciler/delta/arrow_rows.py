@@ -18,20 +18,25 @@ Values are those that are stored. Moments are whole microseconds from 1970, in a
 """
 
 import json
+import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import RegistryError
 from reconciler.delta.objects import can_be_listed, read_objects
+from reconciler.delta.opening import is_local, local_path
 from reconciler.delta.short_logs import open_log
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from deltalake import DeltaTable
     from pyarrow.parquet import ColumnSchema, ParquetFile
+
+    _Open: TypeAlias = Callable[[], pa.NativeFile]
 
 READ_FEATURES: Final = frozenset({"timestampNtz"})
 _MARKS: Final = frozenset({"comment", "reconcile.order"})
@@ -129,8 +134,8 @@ def rows_by_file(table: PlainTable, files: Sequence[StoredFile]) -> "list[pa.Tab
     wanted = arrow_schema(table.schema)
     parts, held = [], 0
     try:
-        for text in read_objects(table.location, [file.path for file in files]):
-            part = _rows(text, wanted)
+        for open_file in _opened(table.location, [file.path for file in files]):
+            part = _rows(open_file, wanted)
             held += 0 if part is None else part.nbytes
             if part is None or held > _MOST_IN_MEMORY:
                 return None
@@ -147,10 +152,22 @@ def rows_with_texts_once(table: PlainTable, file: StoredFile) -> "pa.Table | Non
 
     wanted = arrow_schema(table.schema)
     try:
-        (text,) = read_objects(table.location, [file.path])
-        return _with_texts_once(text, wanted)
+        (open_file,) = _opened(table.location, [file.path])
+        return _with_texts_once(open_file, wanted)
     except (RegistryError, OSError, pa.ArrowException):
         return None
+
+
+def _opened(location: str, paths: Sequence[str]) -> "Iterator[_Open]":
+    """What opens each file. Of one on a disk only what is asked for is read."""
+    import pyarrow as pa
+
+    if is_local(location):
+        for path in paths:
+            yield partial(pa.OSFile, os.path.join(local_path(location), path), "rb")
+    else:
+        for text in read_objects(location, paths):
+            yield partial(pa.BufferReader, text)
 
 
 def fitted(rows: "pa.Table", schema: JsonObject) -> "pa.Table":
@@ -252,27 +269,28 @@ def _is_known_type(kind: Any) -> bool:
     return _DECIMAL.fullmatch(kind) is not None or kind in _primitives()
 
 
-def _rows(text: bytes, wanted: "pa.Schema") -> "pa.Table | None":
+def _rows(open_file: "_Open", wanted: "pa.Schema") -> "pa.Table | None":
     """The rows of a file; None where it stores a column in a form that is not known."""
-    file = _known_file(text, wanted)
+    file = _known_file(open_file, wanted)
     if file is None:
         return None
     rows = _read(file, [name for name in wanted.names if name in file.schema_arrow.names])
     return None if rows is None else _fitted(rows, wanted)
 
 
-def _with_texts_once(text: bytes, wanted: "pa.Schema") -> "pa.Table | None":
+def _with_texts_once(open_file: "_Open", wanted: "pa.Schema") -> "pa.Table | None":
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile
 
-    file = _known_file(text, wanted)
+    file = _known_file(open_file, wanted)
     if file is None:
         return None
     texts = [one.name for one in file.schema_arrow if pa.types.is_string(one.type) or pa.types.is_binary(one.type)]
-    if _most_bytes(file, frozenset(texts)) > _MOST_IN_MEMORY:
+    names = [name for name in wanted.names if name in file.schema_arrow.names]
+    if _most_bytes(file, names, frozenset(texts)) > _MOST_IN_MEMORY:
         return None
-    once = ParquetFile(pa.BufferReader(text), coerce_int96_timestamp_unit="us", read_dictionary=texts)
-    return once.read([name for name in wanted.names if name in file.schema_arrow.names], use_threads=False)
+    once = ParquetFile(open_file(), coerce_int96_timestamp_unit="us", read_dictionary=texts)
+    return once.read(names, use_threads=False)
 
 
 def _fitted(rows: "pa.Table", wanted: "pa.Schema") -> "pa.Table":
@@ -280,18 +298,22 @@ def _fitted(rows: "pa.Table", wanted: "pa.Schema") -> "pa.Table":
     import pyarrow as pa
 
     columns = [
-        rows.column(name).cast(kind) if name in rows.column_names else pa.nulls(rows.num_rows, kind)
+        _cast(rows.column(name), kind) if name in rows.column_names else pa.nulls(rows.num_rows, kind)
         for name, kind in zip(wanted.names, wanted.types, strict=True)
     ]
     return pa.table(columns, schema=wanted)
 
 
-def _known_file(text: bytes, wanted: "pa.Schema") -> "ParquetFile | None":
+def _cast(column: Any, kind: "pa.DataType") -> Any:
+    """Arrow copies a column that is cast to its own type."""
+    return column if column.type == kind else column.cast(kind)
+
+
+def _known_file(open_file: "_Open", wanted: "pa.Schema") -> "ParquetFile | None":
     """The file, if it stores all columns that are wanted in forms that are known."""
-    import pyarrow as pa
     from pyarrow.parquet import ParquetFile
 
-    file = ParquetFile(pa.BufferReader(text), coerce_int96_timestamp_unit="us")
+    file = ParquetFile(open_file(), coerce_int96_timestamp_unit="us")
     if not _is_of_a_known_writer(file):
         return None
     found = {field.name: field.type for field in file.schema_arrow}
@@ -310,7 +332,7 @@ def _known_file(text: bytes, wanted: "pa.Schema") -> "ParquetFile | None":
                 return None
             if any(leaf.physical_type == "INT96" for leaf in own):
                 old_moments.append(name)
-    if old_moments and not _fit_in_microseconds(text, old_moments):
+    if old_moments and not _fit_in_microseconds(open_file, old_moments):
         return None
     return file
 
@@ -319,7 +341,7 @@ def _read(file: "ParquetFile", names: list[str]) -> "pa.Table | None":
     """These columns; None where they take too much memory. A file of few bytes may hold the same long text many times."""
     import pyarrow as pa
 
-    most = _most_bytes(file)
+    most = _most_bytes(file, names)
     if most <= _MOST_IN_MEMORY:
         return file.read(names, use_threads=False)
     if any(file.schema.column(index).max_repetition_level for index in range(len(file.schema.names))):
@@ -335,12 +357,16 @@ def _read(file: "ParquetFile", names: list[str]) -> "pa.Table | None":
     return pa.Table.from_batches(batches)
 
 
-def _most_bytes(file: "ParquetFile", held_once: frozenset[str] = frozenset()) -> int:
-    """What its values take in memory at most: of one that stands only once, each may be as long as all of it, but in columns
-    whose values are held once."""
+def _most_bytes(file: "ParquetFile", names: list[str], held_once: frozenset[str] = frozenset()) -> int:
+    """What the values of these columns take in memory at most: of one that stands only once, each may be as long as all of
+    it, but in columns whose values are held once."""
+    leaves = [file.schema.column(index).path for index in range(len(file.schema.names))]
+    wanted = {path for path in leaves if any(path == name or path.startswith(f"{name}.") for name in names)}
     most = 0
     for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
         for column in map(group.column, range(group.num_columns)):
+            if column.path_in_schema not in wanted:
+                continue
             size = column.total_uncompressed_size
             is_shared = (
                 column.physical_type == "BYTE_ARRAY"
@@ -386,14 +412,14 @@ def _is_stored_as(found: "pa.DataType", wanted: "pa.DataType", leaves: "Iterator
     return bool(found == wanted)
 
 
-def _fit_in_microseconds(text: bytes, names: list[str]) -> bool:
+def _fit_in_microseconds(open_file: "_Open", names: list[str]) -> bool:
     """Whether all moments of these columns do that are stored as days and nanoseconds. Arrow takes days before the first of
     the Julian calendar for others, very far away."""
     import pyarrow as pa
     from pyarrow import compute
     from pyarrow.parquet import ParquetFile
 
-    rows = ParquetFile(pa.BufferReader(text), coerce_int96_timestamp_unit="s").read(names, use_threads=False)
+    rows = ParquetFile(open_file(), coerce_int96_timestamp_unit="s").read(names, use_threads=False)
     for column in rows.columns:
         for moments in _moments_in_seconds(column.combine_chunks()):
             last = compute.max(moments.cast(pa.int64())).as_py()
