@@ -64,6 +64,13 @@ def table_version(location: str) -> int | None:
     return None if table is None else table.version()
 
 
+def is_staged(location: str) -> bool:
+    """Whether a table stands in a folder that is written once: on a disk one look at its only commit tells."""
+    if is_local(location):
+        return os.path.exists(os.path.join(local_path(location), "_delta_log", f"{0:020d}.json"))
+    return table_version(location) is not None
+
+
 def table_columns(location: str, version: int | None = None) -> tuple[tuple[str, str], ...]:
     """(name, Delta type as JSON text) of each column, in order. Empty when there is no table."""
     table = open_log(location, version)

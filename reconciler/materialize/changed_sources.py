@@ -1,8 +1,7 @@
 """What changed in the relations of a view in one step, and the sources by which queries of `incremental` read it."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
@@ -20,8 +19,21 @@ from reconciler.query.reading import Place, sources_for
 from reconciler.registry.placements import Placement
 from reconciler.sql.lineage import ALL_COLUMNS
 
-KnownKeys: TypeAlias = dict[tuple[str, int, int, str], KeyRange | None]
-"""What was looked up in a step, for all of its views: by location, first and last version, and column."""
+
+class LookedUp:
+    """What was looked up of relations in a step, for all of its views."""
+
+    def __init__(self) -> None:
+        self.keys: dict[tuple[str, int, int, str], KeyRange | None] = {}
+        """By location, first and last version, and column."""
+        self.bytes: dict[Hashable, int | None] = {}
+        """Sizes, by what was asked."""
+
+    def size(self, asked: Hashable, look: Callable[[], int | None]) -> int | None:
+        """A size that was asked before, or is looked up now."""
+        if asked not in self.bytes:
+            self.bytes[asked] = look()
+        return self.bytes[asked]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +45,7 @@ class StepChanges:
     place_before: Place
     place_now: Place
     came: Ranges
-    known_keys: KnownKeys
+    looked_up: LookedUp
 
     def of(self, relations: Collection[str]) -> tuple[str, ...]:
         """Those of the relations that changed."""
@@ -45,34 +57,46 @@ class StepChanges:
 
     def changed_bytes(self, key: str) -> int | None:
         """The size of the files that a relation got, and of those that it has no more. None: that can't be told."""
-        ranges = self._ranges(key)
-        found = changed_files(_stored(self.place_now, key).location, ranges[0][0], ranges[-1][1])
-        return None if found is None else found.earlier.bytes + found.later.bytes
+        ranges, location = self._ranges(key), _stored(self.place_now, key).location
+
+        def look() -> int | None:
+            found = changed_files(location, ranges[0][0], ranges[-1][1])
+            return None if found is None else found.earlier.bytes + found.later.bytes
+
+        return self.looked_up.size(("changed", location, ranges), look)
 
     def added_bytes(self, key: str) -> int | None:
         """The size of the files that a relation got, where it surely got rows and nothing else happened to it."""
-        now = _stored(self.place_now, key)
-        found = added_files(now.location, now.version, self._ranges(key))
-        return None if found is None else found.bytes
+        now, ranges = _stored(self.place_now, key), self._ranges(key)
+
+        def look() -> int | None:
+            found = added_files(now.location, now.version, ranges)
+            return None if found is None else found.bytes
+
+        return self.looked_up.size(("added", now.location, now.version, ranges), look)
 
     def changed_keys(self, key: str, column: str) -> KeyRange | None:
         """Between what the values of a column lie, of whole numbers or dates, of all rows of a relation that came or went.
         None: that can't be told, or is too much to look at."""
         ranges, location = self._ranges(key), _stored(self.place_now, key).location
         asked = (location, ranges[0][0], ranges[-1][1], column)
-        if asked not in self.known_keys:
+        known = self.looked_up.keys
+        if asked not in known:
             found = changed_files(location, ranges[0][0], ranges[-1][1])
             ends = least_and_greatest((found.earlier, found.later), column) if found is not None else None
-            self.known_keys[asked] = KeyRange(*ends) if ends is not None else None
-        return self.known_keys[asked]
+            known[asked] = KeyRange(*ends) if ends is not None else None
+        return known[asked]
 
     def needed_bytes(self, key: str, within: Within) -> int | None:
         """The size of the files of a relation that may have rows within these ranges. None: that can't be told."""
         now = _stored(self.place_now, key)
-        table = plain_table(now.location, now.version)
-        if table is None:
-            return None
-        return sum(file.bytes for file in files_between(table, _between(now, within)))
+
+        def look() -> int | None:
+            table = plain_table(now.location, now.version)
+            return None if table is None else sum(file.bytes for file in files_between(table, _between(now, within)))
+
+        asked = ("needed", now.location, now.version, tuple(sorted(within.items(), key=lambda one: one[0])))
+        return self.looked_up.size(asked, look)
 
     def changed_sources(self, changed: Collection[str], *, only_added: bool) -> list[Source]:
         """What changed in relations. `only_added`: only rows came, and nothing says so of each."""

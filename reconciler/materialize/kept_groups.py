@@ -9,7 +9,7 @@ ones before the step (the view was bootstrapped or changed, an apply or a restor
 it is computed anew from the relations as they are.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -18,8 +18,8 @@ from reconciler.base.digest import digest_json
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
-from reconciler.delta.tables import table_version, typed_columns
-from reconciler.engine.protocol import CHANGE_COLUMN, Engine, Source, StoredSource, ViewBuild
+from reconciler.delta.tables import is_staged, typed_columns
+from reconciler.engine.protocol import CHANGE_COLUMN, ColumnType, Engine, Source, StoredSource, ViewBuild
 from reconciler.incremental import kept_aggregate
 from reconciler.incremental.choice import Sizes
 from reconciler.incremental.model import KeptAggregate, Way, reads_of_terms
@@ -79,8 +79,8 @@ class Kept:
         """What is tried, in order. Where a least or greatest value may have gone, all that is kept is made anew."""
         return (way, Way.ANEW) if way is Way.CHANGES and self.method.extremes else (way,)
 
-    def keep(self, way: Way, step: int) -> StreamState:
-        """Write what is kept after the step."""
+    def keep(self, way: Way, step: int) -> tuple[StreamState, dict[str, str]]:
+        """Write what is kept after the step; with it come the types of its columns."""
         form = self.form(self.around.changes.now)
         folder = staging_folder(self.program.name, "kept", str(step), self.view.name, form, way.value)
         query, sources = self._by_changes() if way is Way.CHANGES else self._anew()
@@ -91,11 +91,11 @@ class Kept:
         built = self.engine.build_view(with_terms(build, self.program, self.view, terms))
         known = self.known
         former = None if known is None else FormerState(known.folder, step - 1, (), known.step)
-        return StreamState(folder, step, built.rows, built.bytes, former, form=form)
+        return StreamState(folder, step, built.rows, built.bytes, former, form=form), self._types(built.columns)
 
-    def finishing(self, build: ViewBuild, state: StreamState) -> ViewBuild:
+    def finishing(self, build: ViewBuild, state: StreamState, types: Mapping[str, str]) -> ViewBuild:
         """The view's rows, from what is kept."""
-        query = kept_aggregate.finishing_query(self.method, self._types(state))
+        query = kept_aggregate.finishing_query(self.method, types)
         others = self.around.changes.current_sources(self.program, self.method.block.elsewhere)
         return replace(build, query=query, sources=(self._kept_source(state), *others))
 
@@ -114,21 +114,22 @@ class Kept:
             *changes.former_sources(former),
             *changes.current_sources(self.program, current),
         )
-        query = kept_aggregate.changed_query(self.method, changed, self._types(self.known), CHANGE_COLUMN)
+        types = self._types(typed_columns(join_location(self.around.location, self.known.folder), 0))
+        query = kept_aggregate.changed_query(self.method, changed, types, CHANGE_COLUMN)
         return query, needed_sources(sources, needed_by(self.method, changes, changed))
 
     def _kept_source(self, state: StreamState) -> StoredSource:
         return StoredSource(kept_aggregate.KEPT, join_location(self.around.location, state.folder), 0)
 
-    def _types(self, state: StreamState) -> dict[str, str]:
+    def _types(self, columns: Sequence[ColumnType]) -> dict[str, str]:
         """The types of the columns of what is kept."""
-        found = {one.name: one.type for one in typed_columns(join_location(self.around.location, state.folder), 0)}
+        found = {one.name: one.type for one in columns}
         if tuple(found) != kept_aggregate.columns_of(self.method):
             raise EngineError("X700", f"what is kept of {self.view.name} has other columns")
         return found
 
     def _is_there(self, state: StreamState) -> bool:
-        return table_version(join_location(self.around.location, state.folder)) is not None
+        return is_staged(join_location(self.around.location, state.folder))
 
 
 def by_what_is_kept(work: Kept, build: ViewBuild, step: int) -> Brought:
@@ -139,9 +140,9 @@ def by_what_is_kept(work: Kept, build: ViewBuild, step: int) -> Brought:
     state: StreamState | None = None
     for attempt in work.attempts(way):
         try:
-            state = work.keep(attempt, step)
+            state, types = work.keep(attempt, step)
             work.around.kept()
-            return Brought(work.engine.build_view(work.finishing(build, state)), state, attempt)
+            return Brought(work.engine.build_view(work.finishing(build, state, types)), state, attempt)
         except EngineError as error:
             if error.code in ENDED:
                 raise

@@ -11,7 +11,7 @@ from reconciler.delta.opening import join_location
 from reconciler.engine.protocol import FailedCalls
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
-from reconciler.materialize.changed_sources import KnownKeys
+from reconciler.materialize.changed_sources import LookedUp
 from reconciler.project.program.lateness import Number
 from reconciler.project.program.model import Program
 from reconciler.query.reading import Place, published_place
@@ -66,7 +66,7 @@ class StepProgress:
         self.failed_calls: dict[str, tuple[FailedCalls, ...]] = {}
         self.seconds: dict[str, float] = {"ingest": 0.0, "views": 0.0, "publish": 0.0}
         self.changed: set[str] = set()
-        self.known_keys: KnownKeys = {}
+        self.looked_up = LookedUp()
         self.greatest: dict[str, Mapping[str, Number]] = {}
         self.added: dict[str, list[tuple[int, int]]] = {}
         self.lost: list[str] = []

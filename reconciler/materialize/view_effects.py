@@ -13,6 +13,7 @@ from reconciler.delta.appending import publish_added
 from reconciler.delta.opening import join_location
 from reconciler.delta.publishing import publish
 from reconciler.delta.tables import table_version
+from reconciler.delta.transactions import has_commit_after
 from reconciler.engine.protocol import Built, RowChanges, Source, Transaction
 from reconciler.incremental.model import Way
 from reconciler.materialize.apply_effects import remove, staging_folder
@@ -75,7 +76,10 @@ class ViewEffects:
             return
         started = self._step.clock()
         commit = {**self._step.said, "inputs": versions_read(build.sources)}
-        version = publish(location, staging, table_version(location), view_transaction(step), commit=commit)
+        # Mostly nobody but this pipeline has written it.
+        is_ours = not has_commit_after(location, placement.version)
+        expected = placement.version if is_ours else table_version(location)
+        version = publish(location, staging, expected, view_transaction(step), commit=commit)
         self._step.seconds["publish"] += self._step.clock() - started
         self._step.boundary(f"view:{EFFECTED}")
         self._step.placements[key] = replace(
@@ -99,7 +103,7 @@ class ViewEffects:
         foreign = foreign_placements(self._step.foreign)
         before, now = {**self._step.before, **foreign}, {**self._step.placements, **foreign}
         places = self._step.place_before, self._step.place_now
-        changes = StepChanges(before, now, *places, self._step.added, self._step.known_keys)
+        changes = StepChanges(before, now, *places, self._step.added, self._step.looked_up)
         step = self._step
         return Around(location, changes, step.choice, step.given_up, lambda: step.boundary(f"kept:{EFFECTED}"), step.check)
 
