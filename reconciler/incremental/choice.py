@@ -2,7 +2,8 @@
 
 - Small relations are held in memory: a query over them is computed in one job, and nothing is cheaper than that.
 - A step that follows what changed reads the changed files, the other relations of a join once for each that changed (the
-  files that may have rows with equal keys), and what is kept, which it writes anew. The query reads every relation once.
+  files that may have rows with equal keys), and what is kept, which it writes anew. The query reads every relation once. To
+  look for few keys in a relation (`linked_reads`) costs less than to compute anything of all of its rows.
   Where the first is not clearly less, the view is computed from its query; so it is where a relation changed for whose
   changes there is no rule.
 - Where groups are computed anew one by one, the query is asked of the rows that have their keys: all that it reads is read,
@@ -16,12 +17,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from reconciler.base.dataclass import dataclass
-from reconciler.incremental.model import ChangedGroups, KeptAggregate, LinearRows, Method, Way, froms_of
+from reconciler.incremental.linked_reads import linked_reads
+from reconciler.incremental.model import ChangedGroups, KeptAggregate, LinearRows, Method, Way, froms_of, read_whole
 from reconciler.incremental.needed_rows import ChangedKeys, Within, needed_by_term
+from reconciler.incremental.terms import former_source
 from reconciler.sql.block_model import RelationUse
 
 FEW_ROWS: Final = 20_000
-"""Relations of so many rows at most are small (`engine.spark.held_rows` has the same bound)."""
+"""Relations of so many rows at most are small: to look at them takes as long as to compute anything of them."""
 
 _KEPT_TWICE: Final = 2
 """What is kept is read and written."""
@@ -31,6 +34,12 @@ _LITTLE: Final = 0.1
 
 _MANY_GROUPS: Final = 1_000
 """Of fewer, a change mostly reaches all."""
+
+_SEARCHED: Final = 0.15
+"""Of what it costs to read a relation in a query: what it costs to look for keys in it (bench/tpch.py)."""
+
+_MOST_SEARCHED: Final = 512 << 20
+"""Bytes of a relation that are searched (`engine.spark.linked_rows` has the same bound)."""
 
 _WORTH_IT: Final = 0.75
 """Of what the query reads. To read a relation for a join with few rows costs about what it costs in the query
@@ -121,7 +130,8 @@ def _pays(method: Method, sizes: Sizes) -> bool:
         return False
     froms = froms_of(method)
     takes_rows_out = isinstance(method, LinearRows) and not sizes.rows_only_came
-    by_changes = [_by_changes(uses, sizes, takes_rows_out) for uses in froms]
+    searched = _searched(method, froms, sizes)
+    by_changes = [_by_changes(uses, sizes, searched, takes_rows_out) for uses in froms]
     known = [one for one in by_changes if one is not None]
     whole = _bytes(sizes, [*(use.relation for uses in froms for use in uses), *method.fixed])
     if len(known) < len(by_changes) or whole is None:
@@ -133,16 +143,26 @@ def _pays(method: Method, sizes: Sizes) -> bool:
     return sum(known) + _KEPT_TWICE * (sizes.kept or 0) < _WORTH_IT * whole
 
 
-def _taking_rows_out_pays(changes: int, whole: int, own: int | None) -> bool:
+def _taking_rows_out_pays(changes: float, whole: int, own: int | None) -> bool:
     """Whether it does, where the terms read `changes`, the query `whole`, and the view has `own` bytes. At worst all of its
     files are read and written anew; as a rule, the few that hold rows that go. Which ones they are is known only when the
     terms were computed: so these are few, or what follows pays in any case."""
     return changes <= _LITTLE * whole or (own is not None and changes + _KEPT_TWICE * own < _WORTH_IT * (whole + own))
 
 
-def _by_changes(uses: Sequence[RelationUse], sizes: Sizes, takes_rows_out: bool) -> int | None:
+def _searched(method: Method, froms: Sequence[Sequence[RelationUse]], sizes: Sizes) -> frozenset[str]:
+    """The relations in which the terms look for keys, and for nothing else."""
+    if isinstance(method, ChangedGroups):
+        return frozenset()
+    terms = linked_reads(froms, sizes.changed, read_whole(method))
+    whole = {read.name for term in terms for read in term[1:] if read.via is None}
+    relations = {use.relation for uses in froms for use in uses}
+    return frozenset(one for one in relations if whole.isdisjoint({one, former_source(one)}))
+
+
+def _by_changes(uses: Sequence[RelationUse], sizes: Sizes, searched: Collection[str], takes_rows_out: bool) -> float | None:
     """What the terms of a FROM read; None where that is not known."""
-    found = 0
+    found = 0.0
     for place, changed in enumerate(uses):
         if changed.relation in sizes.changed:
             needed = needed_by_term(uses, place, sizes.changed_keys)
@@ -150,12 +170,17 @@ def _by_changes(uses: Sequence[RelationUse], sizes: Sizes, takes_rows_out: bool)
             # What has a key is read as it is and as it was, with all others. So are the others for rows that came and went.
             times = 1 if changed.is_linear and not takes_rows_out else 2
             read = [at for at in range(len(uses)) if at != place or not changed.is_linear]
-            others = [_needed(sizes, uses[at].relation, needed[at]) for at in read]
+            others = [_cost(sizes, uses[at].relation, needed[at], searched) for at in read]
             known = [one for one in others if one is not None]
             if own is None or len(known) < len(others):
                 return None
             found += own + times * sum(known)
     return found
+
+
+def _cost(sizes: Sizes, relation: str, within: Within, searched: Collection[str]) -> float | None:
+    size = _needed(sizes, relation, within)
+    return size * _SEARCHED if size is not None and size <= _MOST_SEARCHED and relation in searched else size
 
 
 def _needed(sizes: Sizes, relation: str, within: Within) -> int | None:

@@ -8,8 +8,10 @@ import pytest
 
 from reconciler.delta.arrow_writes import put_table
 from reconciler.engine.protocol import LinkedSource, StoredSource, ViewBuild
-from reconciler.engine.spark.held_rows import MOST_ROWS, Held
+from reconciler.engine.spark import linked_rows as linked_rows_module
+from reconciler.engine.spark.held_rows import Held
 from reconciler.engine.spark.linked_rows import linked_rows
+from reconciler.engine.spark.searched_columns import SearchedColumns
 
 MANY = 30_000
 
@@ -53,6 +55,8 @@ def few(source: StoredSource) -> Held | None:
 
 @pytest.fixture
 def found(places: dict[str, str]) -> Callable[..., dict[str, list[tuple[Any, ...]]]]:
+    columns = SearchedColumns()
+
     def by_terms(*terms: tuple[LinkedSource, ...], used: tuple[str, ...] | None = ("ID", "buyer", "city")) -> Any:
         sources = [
             StoredSource("__changed_orders", "/nowhere", 1, ranges=((0, 1),), changes=True),
@@ -60,7 +64,7 @@ def found(places: dict[str, str]) -> Callable[..., dict[str, list[tuple[Any, ...
         ]
         sources += [StoredSource(name, place, 0, used=used) for name, place in places.items()]
         build = ViewBuild("v", "SELECT 1", (), tuple(sources), "/staging", {}, terms=terms)
-        given = linked_rows(build, few)
+        given = linked_rows(build, few, columns)
         return {
             source.name: list(zip(*(column.to_pylist() for column in held.rows.columns), strict=True))
             for source, held in given.items()
@@ -119,6 +123,6 @@ def test_where_it_is_not_known_which_columns_are_used_nothing_is_read(found: Any
     assert found((ROOT, TO_ORDERS), used=None) == {}
 
 
-def test_many_rows_are_left_to_spark(found: Any) -> None:
-    assert MOST_ROWS < MANY
+def test_many_rows_are_left_to_spark(found: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linked_rows_module, "MOST_ROWS", MANY - 1)
     assert found((LinkedSource("cities"), LinkedSource("buyers", 0, (("id", "city"),)))) == {}

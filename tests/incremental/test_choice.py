@@ -14,7 +14,10 @@ GROUPS = kept_of("SELECT t.g, COUNT(*) AS n FROM t JOIN u ON t.k = u.k GROUP BY 
 OUTER = kept_of("SELECT t.g, COUNT(*) AS n FROM t LEFT JOIN u ON t.k > u.k GROUP BY t.g")
 BY_KEY = kept_of("SELECT t.g, COUNT(*) AS n FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.g")
 ROWS = linear_of("SELECT t.g, u.g AS h FROM t JOIN u ON t.k = u.k")
+UNEQUAL = linear_of("SELECT t.g, u.g AS h FROM t JOIN u ON t.k > u.k")
 LARGE, SMALL = Size(1_000_000, 50_000_000), Size(1_000, 50_000)
+HUGE = Size(20_000_000, 1_000_000_000)
+"""Too large to be searched for keys."""
 
 
 def changed(**sizes: int | None) -> dict[str, Any]:
@@ -34,7 +37,8 @@ FACTS = Sizes({"t": LARGE, "u": SMALL}, **changed(t=10_000), kept=10_000, is_cur
         (replace(FACTS, **changed(t=40_000_000)), Way.RECOMPUTED),
         (replace(FACTS, **changed(t=None)), Way.RECOMPUTED),
         (replace(FACTS, kept=30_000_000), Way.RECOMPUTED),
-        (replace(FACTS, **changed(u=100)), Way.RECOMPUTED),
+        (replace(FACTS, **changed(u=100)), Way.CHANGES),
+        (replace(FACTS, relations={"t": HUGE, "u": SMALL}, **changed(u=100)), Way.RECOMPUTED),
         (replace(FACTS, relations={"t": Size(None, 50_000_000), "u": SMALL}), Way.CHANGES),
         (replace(FACTS, relations={"t": Size(None, None), "u": SMALL}), Way.RECOMPUTED),
     ],
@@ -52,13 +56,14 @@ def test_a_relation_that_has_no_rule_and_changed_leaves_the_query() -> None:
 
 def test_what_the_keys_that_changed_leave_of_other_relations_counts() -> None:
     def looks(key: str, within: Within) -> int:
-        return 1_000_000 if within == {"k": KeyRange(3, 7)} else 50_000_000
+        return 1_000_000 if within == {"k": KeyRange(3, 7)} else 1_000_000_000
 
-    both = replace(FACTS, **changed(t=10_000, u=100), changed_keys=lambda key, column: KeyRange(3, 7))
+    huge = replace(FACTS, relations={"t": HUGE, "u": SMALL})
+    both = replace(huge, **changed(t=10_000, u=100), changed_keys=lambda key, column: KeyRange(3, 7))
     for method in (GROUPS, BY_KEY):
         assert cheapest(method, both) is Way.RECOMPUTED, "what is read is not known to be less"
         assert cheapest(method, replace(both, needed_bytes=looks)) is Way.CHANGES
-        assert cheapest(method, replace(both, needed_bytes=lambda key, within: 49_000_000)) is Way.RECOMPUTED
+        assert cheapest(method, replace(both, needed_bytes=lambda key, within: 900_000_000)) is Way.RECOMPUTED
 
 
 def test_rows_that_are_added() -> None:
@@ -66,7 +71,15 @@ def test_rows_that_are_added() -> None:
     assert cheapest(ROWS, came) is Way.ADDED
     assert cheapest(replace(ROWS, only_added="why"), came) is Way.ADDED
     assert cheapest(ROWS, replace(came, is_current=False, **changed(t=None))) is Way.RECOMPUTED
-    assert cheapest(ROWS, replace(came, **changed(u=100))) is Way.RECOMPUTED, "the large side is read whole"
+    assert cheapest(ROWS, replace(came, **changed(u=100))) is Way.ADDED, "the large side is searched"
+    assert cheapest(UNEQUAL, replace(came, **changed(u=100))) is Way.RECOMPUTED, "the large side is read whole"
+
+
+def test_a_relation_is_searched_where_equalities_lead_to_all_that_is_read_of_it() -> None:
+    came = replace(FACTS, kept=None, rows_only_came=True, **changed(u=100))
+    twice = "SELECT a.g FROM t AS a JOIN u ON a.k = u.k JOIN t AS b ON {}"
+    assert cheapest(linear_of(twice.format("b.v = a.v")), came) is Way.ADDED
+    assert cheapest(linear_of(twice.format("b.v > a.v")), came) is Way.RECOMPUTED
 
 
 @pytest.mark.parametrize(

@@ -29,11 +29,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_FILES: Final = 200
-MOST_BYTES: Final = 1 << 20
+MOST_BYTES: Final = 8 << 20
 """Of a table's files; Parquet presses rows, so what they hold is asked once more when they are read."""
-MOST_ROWS: Final = 20_000
-MOST_HELD: Final = 64 << 20
-_LARGEST: Final = 8 << 20
+MOST_ROWS: Final = 200_000
+MOST_CHANGED_BYTES: Final = 1 << 20
+MOST_CHANGED: Final = 20_000
+"""Rows of files that a change wrote or took away: they are compared one by one."""
+MOST_HELD: Final = 128 << 20
+_LARGEST: Final = 32 << 20
 _TABLES: Final = 200
 _VERSIONS_OF_A_TABLE: Final = 6
 _ANSWERS: Final = 32
@@ -85,6 +88,7 @@ class HeldRows:
                 self._keep(key, part)
             size += part.nbytes
             if size > _LARGEST:
+                self._is_large(location, version)
                 return None
             parts.append(part)
         rows = pa.concat_tables(parts) if parts else rows_of(table)
@@ -102,7 +106,7 @@ class HeldRows:
             return None
         found = AddedFiles(table.closed, files_between(table, source.needed))
         rows = rows_of(found.table, found.files) if _is_few(found) else None
-        return None if rows is None or rows.num_rows > MOST_ROWS else Held(table.schema, rows)
+        return None if rows is None or rows.num_rows > MOST_CHANGED else Held(table.schema, rows)
 
     def added(self, location: str, version: int, ranges: Sequence[tuple[int, int]]) -> Held | None:
         """The rows that a table got in these ranges of versions, where there are few; the table itself may be large."""
@@ -110,7 +114,7 @@ class HeldRows:
         if found is None or not _is_few(found):
             return None
         rows = rows_of(found.table, found.files)
-        return None if rows is None or rows.num_rows > MOST_ROWS else Held(found.table.schema, rows)
+        return None if rows is None or rows.num_rows > MOST_CHANGED else Held(found.table.schema, rows)
 
     def changed(self, location: str, version: int, ranges: Sequence[tuple[int, int]]) -> Held | None:
         """What changed in a table in these ranges of versions, where few rows were written with it."""
@@ -126,7 +130,7 @@ class HeldRows:
         earlier, later = (rows_of(one.table, one.files) for one in (found.earlier, found.later))
         if earlier is None or later is None or earlier.schema != later.schema:
             return None
-        if earlier.num_rows + later.num_rows > MOST_ROWS:
+        if earlier.num_rows + later.num_rows > MOST_CHANGED:
             return None
         return Held(with_change(found.later.table.schema), changed_rows(earlier, later))
 
@@ -176,6 +180,13 @@ class HeldRows:
                 self._versions.popitem(last=False)
         return known[1]
 
+    def _is_large(self, location: str, version: int) -> None:
+        """Remember of a version that its rows take much memory, which its files did not tell."""
+        with self._lock:
+            versions = self._versions.get(location)
+            if versions is not None and version in versions:
+                versions[version] = (versions[version][0], None)
+
     def _known(self, key: tuple[str, str, str]) -> "pa.Table | None":
         with self._lock:
             part = self._files.get(key)
@@ -219,7 +230,7 @@ def with_change(schema: JsonObject) -> JsonObject:
 
 
 def _is_few(found: AddedFiles) -> bool:
-    return len(found.files) <= MOST_FILES and found.bytes <= MOST_BYTES and (found.rows or 0) <= MOST_ROWS
+    return len(found.files) <= MOST_FILES and found.bytes <= MOST_CHANGED_BYTES and (found.rows or 0) <= MOST_CHANGED
 
 
 def _is_small(table: PlainTable) -> bool:

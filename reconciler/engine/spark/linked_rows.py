@@ -8,33 +8,36 @@ gives are the rows that any term found there.
 - It is no more than a look at which rows may be left out: the query still says what they are joined by.
 - A source of which a term may need any row is given whole, as without this; so is one in which many rows were found, that is
   not surely read as Spark reads it (`delta.arrow_rows`), stands elsewhere than on a disk, or is large (`MOST_BYTES`).
+- Of each file the columns of keys are read first, and others only where a key was found. Columns that were read are held for
+  the next search (`searched_columns`).
 - Columns that the query does not use are NULL: nobody looks at them.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from reconciler.base.digest import JsonObject
 from reconciler.base.names import fold
-from reconciler.delta.arrow_rows import OpenedTable, PlainTable, StoredFile, arrow_schema, fitted, plain_table, rows_of
+from reconciler.delta.arrow_rows import PlainTable, StoredFile, arrow_schema, fitted, plain_table
 from reconciler.delta.key_ranges import files_between
 from reconciler.delta.opening import is_local
 from reconciler.engine.protocol import LinkedSource, LogSource, StoredSource, ViewBuild
 from reconciler.engine.spark.held_rows import MOST_ROWS, Held
 from reconciler.engine.spark.pinned_files import Few
+from reconciler.engine.spark.searched_columns import SearchedColumns
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MOST_BYTES: Final = 32 << 20
-"""Of the files of a table that are searched. Spark reads larger ones at about the same cost, and on all cores."""
+MOST_BYTES: Final = 512 << 20
+"""Of the files of a table that are searched: that takes seconds, and Spark reads larger ones on all cores."""
 
 
-def linked_rows(wanted: ViewBuild, few: Few) -> dict[StoredSource | LogSource, Held]:
-    """For sources of a build the rows that its terms need; `few` gives those of a source that has few."""
+def linked_rows(wanted: ViewBuild, few: Few, columns: SearchedColumns) -> dict[StoredSource | LogSource, Held]:
+    """For sources of a build the rows that its terms need; `few` gives those of a source that has few, `columns` those of
+    files."""
     if not wanted.terms:
         return {}
-    search = _Search(wanted, few)
+    search = _Search(wanted, few, columns)
     for term in wanted.terms:
         search.follow(term)
     return search.found()
@@ -43,12 +46,11 @@ def linked_rows(wanted: ViewBuild, few: Few) -> dict[StoredSource | LogSource, H
 class _Search:
     """See the module: what was read, and what was found, over all terms."""
 
-    def __init__(self, wanted: ViewBuild, few: Few) -> None:
+    def __init__(self, wanted: ViewBuild, few: Few, columns: SearchedColumns) -> None:
         self._sources = {fold(one.name): one for one in wanted.sources if isinstance(one, StoredSource)}
         self._few = few
+        self._columns = columns
         self._tables: dict[str, _Table | None] = {}
-        self._parts: dict[tuple[str, str, tuple[str, ...]], Any] = {}
-        self._places: dict[str, list[Any]] = {}
         self._whole: set[str] = set()
 
     def follow(self, term: Sequence[LinkedSource]) -> None:
@@ -67,10 +69,9 @@ class _Search:
     def found(self) -> dict[StoredSource | LogSource, Held]:
         """The rows of the sources that are not needed whole."""
         given: dict[StoredSource | LogSource, Held] = {}
-        for name, places in self._places.items():
-            table = self._tables[name]
+        for name, table in self._tables.items():
             if table is not None and name not in self._whole:
-                held = table.at(places)
+                held = table.found()
                 if held is not None:
                     given[self._sources[name]] = held
         return given
@@ -83,36 +84,27 @@ class _Search:
     def _linked(self, name: str, before: "_Rows", pairs: Sequence[tuple[str, str]]) -> "_Rows | None":
         """The rows of a source that are equal, in the second columns of `pairs`, to those before in the first ones."""
         import pyarrow as pa
-        from pyarrow import compute
 
         if name not in self._tables:
-            self._tables[name] = self._read(name)
+            self._tables[name] = self._opened(name)
         table = self._tables[name]
-        if table is None or name in self._whole:
+        rows = None
+        if table is not None and name not in self._whole:
+            try:
+                rows = table.equal([(own, before.column(theirs)) for theirs, own in pairs])
+            except (KeyError, pa.ArrowException):
+                rows = None
+        if rows is None:
             self._whole.add(name)
-            return None
-        mask: Any = None
-        try:
-            for theirs, own in pairs:
-                keys, values = before.column(theirs), table.rows.column(own)
-                is_equal = compute.is_in(values, value_set=compute.unique(keys.drop_null()).cast(values.type))
-                mask = is_equal if mask is None else compute.and_(mask, is_equal)
-        except (KeyError, pa.ArrowException):
-            mask = None
-        places = None if mask is None else compute.indices_nonzero(mask)
-        if places is None or len(places) > MOST_ROWS:
-            self._whole.add(name)
-            return None
-        self._places.setdefault(name, []).append(places)
-        return _Rows(table.rows.rows.take(places))
+        return None if rows is None else _Rows(rows)
 
-    def _read(self, name: str) -> "_Table | None":
+    def _opened(self, name: str) -> "_Table | None":
         source = self._sources.get(name)
         if source is None or source.ranges is not None:
             return None
         held = self._few(source)
         if held is not None:
-            return _Table(held.schema, _Rows(held.rows))
+            return _Table(held.schema, (_HeldPart(held.rows),))
         table = plain_table(source.location, source.version) if is_local(source.location) else None
         if table is None or source.used is None:
             return None
@@ -121,26 +113,8 @@ class _Search:
         fields = [field for field in table.schema["fields"] if fold(field["name"]) in used]
         if not fields or sum(file.bytes for file in files) > MOST_BYTES:
             return None
-        rows = self._rows_of(table, fields, files)
-        return None if rows is None else _Table(table.schema, _Rows(rows))
-
-    def _rows_of(self, table: OpenedTable, fields: list[JsonObject], files: Sequence[StoredFile]) -> "pa.Table | None":
-        """These columns of files. A table as it is and as it was have most of their files in common."""
-        import pyarrow as pa
-
-        schema = {**table.schema, "fields": fields}
-        narrow = PlainTable(table.location, table.version, schema, table.files)
-        names = tuple(field["name"] for field in fields)
-        parts = [arrow_schema(schema).empty_table()]
-        for file in files:
-            key = (table.location, file.path, names)
-            if key not in self._parts:
-                self._parts[key] = rows_of(narrow, [file])
-            part = self._parts[key]
-            if part is None:
-                return None
-            parts.append(part)
-        return pa.concat_tables(parts)
+        narrow = PlainTable(table.location, table.version, {**table.schema, "fields": fields}, table.files)
+        return _Table(table.schema, tuple(_FilePart(narrow, file, self._columns) for file in files))
 
 
 class _Rows:
@@ -155,20 +129,98 @@ class _Rows:
         return self.rows.column(self._names[fold(name)])
 
 
+class _Part(Protocol):
+    """Rows of a source that are searched."""
+
+    def column(self, name: str) -> Any:
+        """A column, in any letter case; None where it is not surely read right. Raises KeyError."""
+
+    def at(self, places: Any) -> "pa.Table | None":
+        """The rows at these places, in the columns that are used."""
+
+
+class _HeldPart:
+    """The rows of a small table."""
+
+    def __init__(self, rows: "pa.Table") -> None:
+        self._rows = _Rows(rows)
+
+    def column(self, name: str) -> Any:
+        return self._rows.column(name)
+
+    def at(self, places: Any) -> "pa.Table | None":
+        return self._rows.rows.take(places)
+
+
+class _FilePart:
+    """The rows of a file. `table` has the columns that are used."""
+
+    def __init__(self, table: PlainTable, file: StoredFile, columns: SearchedColumns) -> None:
+        self._table = table
+        self._file = file
+        self._columns = columns
+        self._fields = {fold(field["name"]): field for field in table.schema["fields"]}
+
+    def column(self, name: str) -> Any:
+        found = self._columns.of(self._table, self._file, [self._fields[fold(name)]])
+        return None if found is None else found[0]
+
+    def at(self, places: Any) -> "pa.Table | None":
+        import pyarrow as pa
+
+        columns = self._columns.of(self._table, self._file, self._table.schema["fields"])
+        schema = arrow_schema(self._table.schema)
+        return None if columns is None else pa.table([one.take(places) for one in columns], schema)
+
+
 class _Table:
-    """The rows of a source that are searched, in the columns that are used; `schema` has all."""
+    """A source that is searched, in parts, and what was found in each; `schema` has all columns."""
 
-    def __init__(self, schema: Mapping[str, Any], rows: _Rows) -> None:
-        self.schema = dict(schema)
-        self.rows = rows
+    def __init__(self, schema: Mapping[str, Any], parts: Sequence[_Part]) -> None:
+        self._schema = dict(schema)
+        self._parts = parts
+        self._places: list[list[Any]] = [[] for _ in parts]
 
-    def at(self, places: Sequence[Any]) -> Held | None:
-        """The rows at any of these places, in all columns. None where they are many."""
+    def equal(self, keys: Sequence[tuple[str, Any]]) -> "pa.Table | None":
+        """The rows that have, in each of these columns, one of its values. None where they are many, or can't be read.
+        Raises KeyError and Arrow's exceptions."""
         import pyarrow as pa
         from pyarrow import compute
 
-        # In their order: a view whose rows tie is not decided anew by the order of a search.
-        numbers = compute.unique(pa.concat_arrays([one.cast(pa.uint64()) for one in places])).sort()
-        if len(numbers) > MOST_ROWS:
-            return None
-        return Held(self.schema, fitted(self.rows.rows.take(numbers), self.schema))
+        wanted = [(name, compute.unique(values.drop_null())) for name, values in keys]
+        found, count = [arrow_schema(self._schema).empty_table()], 0
+        for part, known in zip(self._parts, self._places, strict=True):
+            mask: Any = None
+            for name, values in wanted:
+                column = part.column(name)
+                if column is None:
+                    return None
+                is_equal = compute.is_in(column, value_set=values.cast(column.type))
+                mask = is_equal if mask is None else compute.and_(mask, is_equal)
+            places = compute.indices_nonzero(mask)
+            if len(places) == 0:
+                continue
+            count += len(places)
+            rows = part.at(places) if count <= MOST_ROWS else None
+            if rows is None:
+                return None
+            known.append(places)
+            found.append(rows)
+        return pa.concat_tables(found[1:] or found)
+
+    def found(self) -> Held | None:
+        """All rows that were found, each once, in all columns. None where they are many."""
+        import pyarrow as pa
+        from pyarrow import compute
+
+        parts, count = [arrow_schema(self._schema).empty_table()], 0
+        for part, known in zip(self._parts, self._places, strict=True):
+            if known:
+                # In their order: a view whose rows tie is not decided anew by the order of a search.
+                places = compute.unique(pa.concat_arrays([one.cast(pa.uint64()) for one in known])).sort()
+                count += len(places)
+                rows = part.at(places) if count <= MOST_ROWS else None
+                if rows is None:
+                    return None
+                parts.append(fitted(rows, self._schema))
+        return Held(self._schema, pa.concat_tables(parts))
