@@ -2,37 +2,81 @@ package reconciler;
 
 import java.io.BufferedOutputStream;
 import java.io.DataOutputStream;
+import java.io.FileInputStream;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.Serializable;
+import java.nio.ByteBuffer;
+import java.nio.channels.ReadableByteChannel;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Properties;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.regex.Pattern;
+import org.apache.spark.Dependency;
+import org.apache.spark.NarrowDependency;
+import org.apache.spark.Partition;
+import org.apache.spark.SparkContext;
+import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
-import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.TaskContext$;
+import org.apache.spark.TaskContextImpl;
+import org.apache.spark.executor.TaskMetrics;
+import org.apache.spark.memory.TaskMemoryManager;
+import org.apache.spark.rdd.EmptyRDD;
+import org.apache.spark.rdd.ParallelCollectionRDD;
 import org.apache.spark.rdd.RDD;
-import org.apache.spark.sql.api.python.PythonSQLUtils$;
+import org.apache.spark.serializer.SerializerInstance;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.AttributeMap$;
+import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.PlanExpression;
+import org.apache.spark.sql.catalyst.expressions.RuntimeReplaceable;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Statistics;
 import org.apache.spark.sql.catalyst.plans.physical.SinglePartition$;
+import org.apache.spark.sql.catalyst.trees.TreePattern$;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.CoalesceExec;
 import org.apache.spark.sql.execution.LogicalRDD;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.QueryExecution$;
+import org.apache.spark.sql.execution.SQLExecutionRDD;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.UnionExec;
+import org.apache.spark.sql.execution.WholeStageCodegenExec;
 import org.apache.spark.sql.execution.arrow.ArrowConverters$;
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
+import org.apache.spark.sql.execution.joins.BroadcastNestedLoopJoinExec;
+import org.apache.spark.sql.execution.joins.CartesianProductExec;
+import org.apache.spark.sql.types.AtomicType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DatetimeType;
+import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
+import org.xerial.snappy.Snappy;
+import scala.Function1;
 import scala.Option;
 import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
 import scala.math.BigInt$;
+import scala.reflect.ClassTag;
 import scala.reflect.ClassTag$;
+import scala.runtime.AbstractFunction0;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractFunction2;
+import scala.runtime.AbstractPartialFunction;
 import scala.runtime.BoxedUnit;
 
 /**
@@ -44,6 +88,8 @@ import scala.runtime.BoxedUnit;
  * - `collect` runs a query and gives its rows, unless they are more than a limit. A task counts each row before it keeps
  *   anything of it, and ends at the limit: so what a task holds, and what comes to the driver, is bounded, however much a
  *   query makes of its input.
+ * - `Query` is a query over such relations alone. It is planned once, and may run again over other rows of theirs: Spark takes
+ *   longer to plan a query of few rows than to run it.
  *
  * Moments are told in UTC, whatever a session's zone is: they are the same instants.
  *
@@ -56,46 +102,37 @@ public final class SmallRows {
 
   private SmallRows() {}
 
-  /** The rows of a stream of Arrow, which stands in a file, as a frame; the schema is Spark's, as JSON. */
-  public static Dataset frame(SparkSession session, String file, String schema) {
+  /** A relation of the rows of a stream of Arrow, which stands in a file; the schema is Spark's, as JSON. */
+  public static Given given(SparkSession session, String file, String schema) throws IOException {
     StructType columns = (StructType) DataType.fromJson(schema);
-    ArrayList batches = new ArrayList();
-    long bytes = 0;
-    Iterator stream = PythonSQLUtils$.MODULE$.readArrowStreamFromFile(file);
-    while (stream.hasNext()) {
-      byte[] batch = (byte[]) stream.next();
-      bytes += (long) batch.length;
-      batches.add(batch);
+    Batches batches = new Batches();
+    ReadableByteChannel stream = new FileInputStream(file).getChannel();
+    try {
+      batches.read(stream);
+    } finally {
+      stream.close();
     }
-    JavaSparkContext context = JavaSparkContext.fromSparkContext(session.sparkContext());
-    RDD rows = context.parallelize(batches, 1).rdd().mapPartitions(
-        new Reading(columns), false, ClassTag$.MODULE$.apply(InternalRow.class));
-    LogicalPlan plan = new LogicalRDD(
-        DataTypeUtils.toAttributes(columns),
-        rows,
-        SinglePartition$.MODULE$,
-        (Seq) Nil$.MODULE$,
-        false,
-        Option.empty(),
-        session,
-        Option.apply(new Statistics(
-            BigInt$.MODULE$.apply(bytes), Option.empty(), AttributeMap$.MODULE$.empty(), false)),
-        Option.empty());
-    return Dataset.ofRows(session, plan);
+    return new Given(session.sparkContext(), columns, batches);
+  }
+
+  /** The rows of a frame: see `write`. */
+  public static boolean collect(Dataset frame, String file, int mostRows, long mostBytes) throws IOException {
+    return write(frame.queryExecution().toRdd(), frame.schema(), file, mostRows, mostBytes);
   }
 
   /**
-   * Write the rows of a frame to a file: of each of its partitions that has any a batch, its length in four bytes before it.
-   * False, and nothing is written, where they are more than `mostRows`, or larger than `mostBytes` as Spark holds them.
+   * Write rows to a file: of each of their partitions that has any a batch, its length in four bytes before it. False, and
+   * nothing is written, where they are more than `mostRows`, or larger than `mostBytes` as Spark holds them.
    */
-  public static boolean collect(Dataset frame, String file, int mostRows, long mostBytes) throws IOException {
-    RDD rows = frame.queryExecution().toRdd();
+  private static boolean write(RDD rows, StructType columns, String file, int mostRows, long mostBytes)
+      throws IOException {
     Collected collected = new Collected(mostRows, mostBytes);
-    ((SparkSession) frame.sparkSession()).sparkContext().runJob(
-        rows,
-        new Bounded(frame.schema(), mostRows, mostBytes),
-        collected,
-        ClassTag$.MODULE$.apply(Object[].class));
+    rows.sparkContext().runJob(
+        rows, new Bounded(columns, mostRows, mostBytes), collected, ClassTag$.MODULE$.apply(Object[].class));
+    return write(collected, file);
+  }
+
+  private static boolean write(Collected collected, String file) throws IOException {
     if (collected.isOver) {
       return false;
     }
@@ -112,18 +149,406 @@ public final class SmallRows {
     return true;
   }
 
-  /** Batches of Arrow, read. */
-  public static final class Reading extends AbstractFunction1 implements Serializable {
+  /** A relation of one partition, whose rows are given. */
+  public static final class Given extends RDD {
 
     private final StructType columns;
+    private final transient Batches batches;
 
-    public Reading(StructType columns) {
+    Given(SparkContext context, StructType columns, Batches batches) {
+      super(context, (Seq) Nil$.MODULE$, ClassTag$.MODULE$.apply(InternalRow.class));
+      this.columns = columns;
+      this.batches = batches;
+    }
+
+    public Partition[] getPartitions() {
+      return new Partition[] {this.batches};
+    }
+
+    public Iterator compute(Partition batches, TaskContext context) {
+      return ArrowConverters$.MODULE$.fromBatchIterator(
+          new Batch(((Batches) batches).batches), this.columns, ZONE, false, false, context);
+    }
+
+    /** The relation as a frame. */
+    public Dataset frame(SparkSession session) {
+      LogicalPlan plan = new LogicalRDD(
+          DataTypeUtils.toAttributes(this.columns),
+          this,
+          SinglePartition$.MODULE$,
+          (Seq) Nil$.MODULE$,
+          false,
+          Option.empty(),
+          session,
+          Option.apply(new Statistics(
+              BigInt$.MODULE$.apply(this.batches.bytes()), Option.empty(), AttributeMap$.MODULE$.empty(), false)),
+          Option.empty());
+      return Dataset.ofRows(session, plan);
+    }
+  }
+
+  /** The partition of a relation. It goes to a task with the rows that it has then. */
+  public static final class Batches implements Partition {
+
+    byte[][] batches = new byte[0][];
+
+    public int index() {
+      return 0;
+    }
+
+    /** What Spark's own partitions get from Scala's compiler. */
+    public boolean org$apache$spark$Partition$$super$equals(Object other) {
+      return this == other;
+    }
+
+    /** Take the next stream of Arrow for its rows. */
+    void read(ReadableByteChannel streams) {
+      ArrayList found = new ArrayList();
+      Iterator batches = ArrowConverters$.MODULE$.getBatchesFromStream(streams);
+      while (batches.hasNext()) {
+        found.add(batches.next());
+      }
+      this.batches = (byte[][]) found.toArray(new byte[found.size()][]);
+    }
+
+    long bytes() {
+      long bytes = 0;
+      for (int index = 0; index < this.batches.length; index++) {
+        bytes += (long) this.batches[index].length;
+      }
+      return bytes;
+    }
+  }
+
+  /** Batches, one after the other. */
+  public static final class Batch extends AbstractIterator {
+
+    private final byte[][] batches;
+    private int next = 0;
+
+    Batch(byte[][] batches) {
+      this.batches = batches;
+    }
+
+    public boolean hasNext() {
+      return this.next < this.batches.length;
+    }
+
+    public Object next() {
+      return this.batches[this.next++];
+    }
+  }
+
+  /**
+   * A query over relations that are given. Each is one partition. What is joined or united of them is not known to Spark as
+   * one, and it would exchange the rows. They are put together here: a partition that has all rows has those of each key.
+   *
+   * It may run again, over other rows, where its plan keeps nothing. What Spark's plans may keep is what an exchange, a
+   * subquery or a cache gave, and what was computed when they were made: what the clock said, or chance. So both is done
+   * with those alone that are made of parts that are known (`PARTS`), over such relations, and it runs again where all that
+   * is computed beforehand is known, too (`CONSTANT`). Others run as Spark plans them. One that compares all rows of
+   * relations with all of others is none of these: how long that takes depends on the rows.
+   */
+  public static final class Query {
+
+    private static final Set PARTS = new HashSet(Arrays.asList(new String[] {
+      "CoalesceExec", "ExpandExec", "FilterExec", "GenerateExec", "GlobalLimitExec", "HashAggregateExec",
+      "InputAdapter", "LocalLimitExec", "LocalTableScanExec", "ObjectHashAggregateExec", "OneRowRelationExec",
+      "ProjectExec", "RDDScanExec", "ShuffledHashJoinExec", "SortAggregateExec", "SortExec", "SortMergeJoinExec",
+      "TakeOrderedAndProjectExec", "UnionExec", "WholeStageCodegenExec", "WindowExec", "WindowGroupLimitExec"
+    }));
+
+    private static final Set CONSTANT = new HashSet(Arrays.asList(new String[] {
+      "Abs", "Add", "AddMonths", "And", "CaseWhen", "Coalesce", "Concat", "DateAdd", "DateAddInterval",
+      "DateAddYMInterval", "DateSub", "Divide", "EqualNullSafe", "EqualTo", "GreaterThan", "GreaterThanOrEqual", "If",
+      "IntegralDivide", "IsNotNull", "IsNull", "LessThan", "LessThanOrEqual", "Lower", "Multiply", "Not", "Or",
+      "Remainder", "Subtract", "TimeAdd", "TimestampAddInterval", "TimestampAddYMInterval", "UnaryMinus",
+      "UnaryPositive", "Upper"
+    }));
+    private static final Pattern FULL_DATE = Pattern.compile("^\\s*[0-9]{4,}-[0-9]");
+
+    /** Numbers of tasks that Spark does not give: it counts upwards. */
+    private static final AtomicLong TASKS = new AtomicLong(Long.MAX_VALUE);
+
+    private final StructType columns;
+    private final ArrayList relations = new ArrayList();
+    private QueryExecution query;
+    private SparkPlan plan;
+    private RDD rows;
+    private byte[] task = null;
+    private int partitions = 0;
+
+    private Query(QueryExecution query, StructType columns, SparkPlan plan) {
+      this.query = query;
+      this.columns = columns;
+      this.plan = plan;
+      this.rows = new SQLExecutionRDD(plan.execute(), query.sparkSession().sessionState().conf());
+    }
+
+    /** The query of a frame. */
+    public static Query of(Dataset frame) {
+      QueryExecution query = frame.queryExecution();
+      return (Query) query.sparkSession().withActive(new Planning(query, frame.schema()));
+    }
+
+    /** The next of its relations. */
+    public void add(Given relation) {
+      this.relations.add(relation.batches);
+    }
+
+    /** What it gives: see `write`. */
+    public boolean collect(String output, int mostRows, long mostBytes) throws IOException {
+      return write(this.rows, this.columns, output, mostRows, mostBytes);
+    }
+
+    /**
+     * What it gives of the rows of a file, in which the streams of all relations stand one after the other. `atOnce`: it
+     * takes so short that nobody needs to stop it.
+     */
+    public boolean repeat(String input, String output, int mostRows, long mostBytes, boolean atOnce)
+        throws IOException {
+      ReadableByteChannel streams = new FileInputStream(input).getChannel();
+      try {
+        for (int index = 0; index < this.relations.size(); index++) {
+          ((Batches) this.relations.get(index)).read(streams);
+        }
+        if (this.rows != null && !(atOnce && this.rows.sparkContext().isLocal())) {
+          return this.collect(output, mostRows, mostBytes);
+        }
+        Collected collected = new Collected(mostRows, mostBytes);
+        this.run(new Bounded(this.columns, mostRows, mostBytes), collected);
+        return write(collected, output);
+      } finally {
+        streams.close();
+        this.release();
+      }
+    }
+
+    /**
+     * Run it in this thread, as Spark runs a task: of a copy that was serialized once, with memory of its own. Of a small job,
+     * Spark takes most of the time for making tasks, handing them over and telling of them. It can't be stopped.
+     */
+    private void run(Bounded bounded, Collected collected) throws IOException {
+      SparkEnv environment = SparkEnv.get();
+      SerializerInstance serializer = environment.closureSerializer().newInstance();
+      ClassTag tag = ClassTag$.MODULE$.apply(Object[].class);
+      byte[] written = Snappy.uncompress(this.task);
+      for (int index = 0; index < this.partitions && !collected.isOver; index++) {
+        long number = TASKS.decrementAndGet();
+        TaskMemoryManager memory = new TaskMemoryManager(environment.memoryManager(), number);
+        TaskContextImpl context = new TaskContextImpl(
+            0, 0, index, number, 0, this.partitions, memory, new Properties(), environment.metricsSystem(),
+            TaskMetrics.empty(), 1, TaskContextImpl.$lessinit$greater$default$12());
+        TaskContext$.MODULE$.setTaskContext(context);
+        Throwable failure = null;
+        try {
+          Object[] work = (Object[]) serializer.deserialize(ByteBuffer.wrap(written), tag);
+          Object[] relations = (Object[]) work[2];
+          for (int place = 0; place < relations.length; place++) {
+            ((Batches) relations[place]).batches = ((Batches) this.relations.get(place)).batches;
+          }
+          Partition partition = ((Partition[]) work[1])[index];
+          collected.apply(Integer.valueOf(index), bounded.apply(context, ((RDD) work[0]).iterator(partition, context)));
+        } catch (Throwable thrown) {
+          failure = thrown;
+          context.markTaskFailed(thrown);
+          throw new IllegalStateException(thrown);
+        } finally {
+          try {
+            context.markTaskCompleted(Option.apply(failure));
+          } finally {
+            memory.cleanUpAllAllocatedMemory();
+            environment.memoryManager().releaseAllExecutionMemoryForTask(number);
+            TaskContext$.MODULE$.unset();
+          }
+        }
+      }
+    }
+
+    /**
+     * Whether it may run again. Then it lets its rows go, and all else that it does not need for that: a plan and its session
+     * take a megabyte.
+     */
+    public boolean keep() throws IOException {
+      if (!isFixed(this.query.analyzed()) || !isKnown(this.plan) || !isGiven(this.rows)) {
+        return false;
+      }
+      this.release();
+      // Parts of one whole: the copy's relations are those of its partitions.
+      Object[] work = new Object[] {this.rows, this.rows.partitions(), this.relations.toArray()};
+      ByteBuffer written =
+          SparkEnv.get().closureSerializer().newInstance().serialize(work, ClassTag$.MODULE$.apply(Object[].class));
+      this.task = Snappy.compress(Arrays.copyOf(written.array(), written.limit()));
+      this.partitions = this.rows.partitions().length;
+      // Code may be broadcast, and is gone with the plan.
+      if (this.rows.sparkContext().isLocal() && !has(this.plan, WholeStageCodegenExec.class)) {
+        this.query = null;
+        this.plan = null;
+        this.rows = null;
+      }
+      return true;
+    }
+
+    private void release() {
+      for (int index = 0; index < this.relations.size(); index++) {
+        ((Batches) this.relations.get(index)).batches = new byte[0][];
+      }
+    }
+
+    /** Whether it compares all rows of relations with all rows of others. */
+    public boolean hasLoops() {
+      return has(this.plan, CartesianProductExec.class) || has(this.plan, BroadcastNestedLoopJoinExec.class);
+    }
+
+    private static boolean has(SparkPlan plan, Class part) {
+      if (part.isInstance(plan)) {
+        return true;
+      }
+      Iterator children = plan.children().iterator();
+      while (children.hasNext()) {
+        if (has((SparkPlan) children.next(), part)) {
+          return true;
+        }
+      }
+      return false;
+    }
+
+    private static boolean isKnown(SparkPlan plan) {
+      if (!PARTS.contains(nameOf(plan)) || plan.subqueries().nonEmpty()) {
+        return false;
+      }
+      Iterator children = plan.children().iterator();
+      while (children.hasNext()) {
+        if (!isKnown((SparkPlan) children.next())) {
+          return false;
+        }
+      }
+      return true;
+    }
+
+    private static boolean isGiven(RDD rows) {
+      if (rows.dependencies().isEmpty()) {
+        return rows instanceof Given || rows instanceof ParallelCollectionRDD || rows instanceof EmptyRDD;
+      }
+      Iterator dependencies = rows.dependencies().iterator();
+      while (dependencies.hasNext()) {
+        Dependency dependency = (Dependency) dependencies.next();
+        if (!(dependency instanceof NarrowDependency) || !isGiven(dependency.rdd())) {
+          return false;
+        }
+      }
+      return true;
+    }
+
+    /** Whether Spark makes the same plan of a query at any time: nothing that it computes beforehand takes chance or a clock. */
+    private static boolean isFixed(LogicalPlan plan) {
+      // What VALUES says was computed when the query was read.
+      if (plan.containsPattern(TreePattern$.MODULE$.CURRENT_LIKE()) || plan instanceof LocalRelation) {
+        return false;
+      }
+      Iterator expressions = plan.expressions().iterator();
+      while (expressions.hasNext()) {
+        if (!isFixed((Expression) expressions.next())) {
+          return false;
+        }
+      }
+      Iterator children = plan.children().iterator();
+      while (children.hasNext()) {
+        if (!isFixed((LogicalPlan) children.next())) {
+          return false;
+        }
+      }
+      return true;
+    }
+
+    private static boolean isFixed(Expression expression) {
+      if (expression.foldable()) {
+        return isConstant(expression);
+      }
+      if (expression instanceof PlanExpression && !isFixed((LogicalPlan) ((PlanExpression) expression).plan())) {
+        return false;
+      }
+      if (expression instanceof RuntimeReplaceable && !isFixed(((RuntimeReplaceable) expression).replacement())) {
+        return false;
+      }
+      Iterator children = expression.children().iterator();
+      while (children.hasNext()) {
+        if (!isFixed((Expression) children.next())) {
+          return false;
+        }
+      }
+      return true;
+    }
+
+    /** Whether an expression that Spark computes beforehand is made of what is known to give the same each time. */
+    private static boolean isConstant(Expression expression) {
+      if (expression instanceof Literal) {
+        return true;
+      }
+      if (expression instanceof Cast ? !isConstant((Cast) expression) : !CONSTANT.contains(nameOf(expression))) {
+        return false;
+      }
+      Iterator children = expression.children().iterator();
+      while (children.hasNext()) {
+        if (!isConstant((Expression) children.next())) {
+          return false;
+        }
+      }
+      return true;
+    }
+
+    /** Of texts, `today` is a date to Spark, and `10:30` a moment of today. */
+    private static boolean isConstant(Cast cast) {
+      if (!(cast.dataType() instanceof AtomicType)) {
+        return false;
+      }
+      if (!(cast.dataType() instanceof DatetimeType) || !(cast.child().dataType() instanceof StringType)) {
+        return true;
+      }
+      return cast.child() instanceof Literal && FULL_DATE.matcher(String.valueOf(((Literal) cast.child()).value())).find();
+    }
+
+    private static String nameOf(Object part) {
+      return part.getClass().getSimpleName();
+    }
+  }
+
+  /** The plan of a query, in one partition. */
+  public static final class Planning extends AbstractFunction0 {
+
+    private final QueryExecution query;
+    private final StructType columns;
+
+    Planning(QueryExecution query, StructType columns) {
+      this.query = query;
       this.columns = columns;
     }
 
-    public Object apply(Object batches) {
-      return ArrowConverters$.MODULE$.fromBatchIterator(
-          (Iterator) batches, this.columns, ZONE, false, false, TaskContext.get());
+    public Object apply() {
+      QueryExecution$ planning = QueryExecution$.MODULE$;
+      // As for a subquery: then no exchange is used twice.
+      Seq rules = planning.preparations(this.query.sparkSession(), planning.preparations$default$2(), true);
+      SparkPlan plan = planning.prepareForExecution(rules, (SparkPlan) this.query.sparkPlan().clone());
+      plan = (SparkPlan) plan.transformUp(new Together());
+      return new Query(this.query, this.columns, Query.isKnown(plan) ? plan : this.query.executedPlan());
+    }
+  }
+
+  /**
+   * All rows in one partition, where Spark would exchange them; and where it unites them: how a union is run depends on what
+   * is known of its parts.
+   */
+  public static final class Together extends AbstractPartialFunction {
+
+    public boolean isDefinedAt(Object plan) {
+      return plan instanceof ShuffleExchangeExec || plan instanceof UnionExec;
+    }
+
+    public Object applyOrElse(Object plan, Function1 others) {
+      if (plan instanceof ShuffleExchangeExec) {
+        return new CoalesceExec(1, ((ShuffleExchangeExec) plan).child());
+      }
+      return plan instanceof UnionExec ? new CoalesceExec(1, (SparkPlan) plan) : others.apply(plan);
     }
   }
 

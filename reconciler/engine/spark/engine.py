@@ -55,7 +55,7 @@ class SparkEngine:
         self._mixed = Mixed()
         self._selections = Selections()
         self._small_views = SmallViews()
-        self._pinned_views = PinnedViews(self._small_views.held_of)
+        self._pinned_views = PinnedViews(self._small_views.few_of)
 
     def build_view(self, build: ViewBuild) -> Built:
         with self._watched():

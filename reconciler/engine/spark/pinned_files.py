@@ -84,10 +84,10 @@ class PinnedFrames:
 class PinnedViews:
     """Views that are computed over lists of files, and written by Spark."""
 
-    def __init__(self, few: Few = none_held) -> None:
+    def __init__(self, few_of: Callable[[ViewBuild], Few] = lambda wanted: none_held) -> None:
         self._is_plain = AskedOnce(is_plain_session)
         self._can_bring = AskedOnce(can_bring_rows)
-        self._few = few
+        self._few_of = few_of
 
     def build(self, sessions: Sessions, wanted: ViewBuild) -> Built | None:
         """Compute a view into its staging folder, unless that is complete. None: it is for Delta's reader."""
@@ -97,7 +97,7 @@ class PinnedViews:
         if not is_plain(wanted) or not self._is_plain(sessions()):
             return None
         session = isolated(sessions, {**wanted.settings, **SETTINGS})
-        frames = PinnedFrames(self._few if self._can_bring(session) else none_held)
+        frames = PinnedFrames(self._few_of(wanted) if self._can_bring(session) else none_held)
         try:
             with left_to_spark(lambda: True):
                 register(session, wanted.sources, wanted.functions, wanted.staging, frames)

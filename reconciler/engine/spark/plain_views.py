@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from reconciler.base.errors import EngineError, RegistryError
@@ -31,11 +32,11 @@ class AskedOnce:
 
     def __init__(self, ask: Callable[[SparkSession], bool]) -> None:
         self._ask = ask
-        self._known: tuple[str, bool] | None = None
+        self._known: tuple[SparkContext, bool] | None = None
 
     def __call__(self, session: SparkSession) -> bool:
-        asked = session.sparkContext.applicationId
-        if self._known is None or self._known[0] != asked:
+        asked = session.sparkContext
+        if self._known is None or self._known[0] is not asked:
             self._known = (asked, self._ask(session))
         return self._known[1]
 

@@ -6,12 +6,14 @@ import json
 import os
 import struct
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.delta.arrow_rows import arrow_schema
 from reconciler.engine.spark.session import has_class
@@ -19,7 +21,8 @@ from reconciler.engine.spark.session import has_class
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_CLASS = "reconciler.SmallRows"
+_CLASS: Final = "reconciler.SmallRows"
+_MOST_AT_ONCE: Final = 20_000
 
 
 def can_bring_rows(session: SparkSession) -> bool:
@@ -27,27 +30,93 @@ def can_bring_rows(session: SparkSession) -> bool:
     return has_class(session.sparkContext._gateway, _CLASS)
 
 
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Rows that were brought to Spark: Java's object, and the frame of one partition that has them."""
+
+    given: Any
+    frame: DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedQuery:
+    """A query over relations: Java's object; `schema` are the columns of what it gives, as Delta has them."""
+
+    query: Any
+    schema: JsonObject
+
+    def collected(self, most_rows: int, most_bytes: int) -> "pa.Table | None":
+        """What it gives of the rows of its relations, once: as `collected`."""
+        with _file() as answer:
+            return _read(answer, self.schema) if self.query.collect(answer, most_rows, most_bytes) else None
+
+    def collected_of(self, relations: Sequence["pa.Table"], most_rows: int, most_bytes: int) -> "pa.Table | None":
+        """What it gives where its relations have these rows. Of few it is computed without a job of Spark's, which could be
+        stopped."""
+        at_once = sum(rows.num_rows for rows in relations) <= _MOST_AT_ONCE
+        with _file() as given, _file() as answer:
+            _write(given, relations)
+            is_done = self.query.repeat(given, answer, most_rows, most_bytes, at_once)
+            return _read(answer, self.schema) if is_done else None
+
+    def has_loops(self) -> bool:
+        """Whether it compares all rows of relations with all rows of others."""
+        return bool(self.query.hasLoops())
+
+    def keep(self) -> bool:
+        """Whether it may run again. Then it has let its rows go. One whose plan can't be written down may not."""
+        try:
+            return bool(self.query.keep())
+        except Py4JJavaError:
+            return False
+
+
+def planned(frame: DataFrame, schema: JsonObject, relations: Sequence[Relation]) -> PlannedQuery:
+    """The query of a frame that reads nothing but relations."""
+    query = _java(frame.sparkSession).Query.of(frame._jdf)
+    for one in relations:
+        query.add(one.given)
+    return PlannedQuery(query, schema)
+
+
+def relation_of(session: SparkSession, schema: JsonObject, rows: "pa.Table") -> Relation:
+    """Rows, in the columns of a schema of Delta, as a relation."""
+    with _file() as name:
+        _write(name, [rows])
+        given = _java(session).given(session._jsparkSession, name, json.dumps(schema))
+        return Relation(given, DataFrame(given.frame(session._jsparkSession), session))
+
+
 def frame_of(session: SparkSession, schema: JsonObject, rows: "pa.Table") -> DataFrame:
     """Rows, in the columns of a schema of Delta, as a frame of one partition."""
-    import pyarrow as pa
-
-    with _file() as name:
-        with pa.OSFile(name, "wb") as file, pa.ipc.new_stream(file, rows.schema) as stream:
-            stream.write_table(rows.combine_chunks())
-        return DataFrame(_java(session).frame(session._jsparkSession, name, json.dumps(schema)), session)
+    return relation_of(session, schema, rows).frame
 
 
 def collected(frame: DataFrame, schema: JsonObject, most_rows: int, most_bytes: int) -> "pa.Table | None":
     """The rows of a frame, whose schema as Delta has it is this one. None where they are more than `most_rows`, or larger
     than `most_bytes` as Spark holds them: then not all of it was computed, and little of it was kept."""
-    import pyarrow as pa
-
-    columns = arrow_schema(schema)
     with _file() as name:
         if not _java(frame.sparkSession).collect(frame._jdf, name, most_rows, most_bytes):
             return None
-        with open(name, "rb") as file:
-            text = file.read()
+        return _read(name, schema)
+
+
+def _write(name: str, relations: Sequence["pa.Table"]) -> None:
+    """Relations as streams of Arrow, one after the other."""
+    import pyarrow as pa
+
+    with pa.OSFile(name, "wb") as file:
+        for rows in relations:
+            with pa.ipc.new_stream(file, rows.schema) as stream:
+                stream.write_table(rows.combine_chunks())
+
+
+def _read(name: str, schema: JsonObject) -> "pa.Table":
+    import pyarrow as pa
+
+    columns = arrow_schema(schema)
+    with open(name, "rb") as file:
+        text = file.read()
     batches = []
     start = 0
     while start < len(text):

@@ -7,7 +7,10 @@ It gives nothing (None) wherever it is not surely the same that Spark does by it
 - The query decides as ever; which ones are left to Spark, and what becomes of failures, says `plain_views`.
 - Tables are those that are known (`delta.arrow_rows`), so are the types of the result: no VARIANT, no collation, no CHAR.
 - Of the rows of a result only few are collected. Where there are more (`MOST_ROWS`, `MOST_BYTES`), Spark computes them again
-  and writes them, and goes on doing so for this view while its results are large.
+  and writes them, and goes on doing so for this view while its results are large. So it does with a query that compares
+  all rows of relations with all of others, where it reads more than few.
+
+A query that is asked again and again is planned once (`repeated_queries`).
 
 Of a table that is not small, the rows may be found that have to do with what changed (`linked_rows`): these are few.
 
@@ -18,12 +21,13 @@ compute many a query.
 
 import re
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import Declared, RegistryError
 from reconciler.delta.arrow_rows import is_known_schema
@@ -40,17 +44,21 @@ from reconciler.engine.spark.locations import Sessions, folder
 from reconciler.engine.spark.pinned_files import SETTINGS, Few, PinnedFrames
 from reconciler.engine.spark.plain_settings import is_plain_session
 from reconciler.engine.spark.plain_views import AskedOnce, is_determined, is_plain, left_to_spark
-from reconciler.engine.spark.small_rows import can_bring_rows, collected, frame_of
+from reconciler.engine.spark.repeated_queries import RepeatedQueries, key_of
+from reconciler.engine.spark.searched_columns import SearchedColumns
+from reconciler.engine.spark.small_rows import Relation, can_bring_rows, collected, planned, relation_of
 from reconciler.engine.spark.staging import staged_before
-from reconciler.engine.spark.views import StoredFrame, isolated, register, result_of
+from reconciler.engine.spark.views import isolated, register, result_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MOST_ROWS: Final = 20_000
-MOST_BYTES: Final = 8 << 20
+MOST_ROWS: Final = 200_000
+MOST_BYTES: Final = 32 << 20
 """As Spark holds them."""
-_MOST_STORED: Final = 1 << 20
+_MOST_STORED: Final = 8 << 20
+_MOST_IN_LOOPS: Final = 20_000
+"""Rows read by a query that compares all rows of relations with all of others: one task would take long for more."""
 _MOST_INTERPRETED: Final = 2_000
 """Rows read: so few are through before code for them is compiled."""
 _VIEWS: Final = 2_000
@@ -75,6 +83,8 @@ class SmallViews:
     def __init__(self) -> None:
         self._held = HeldRows()
         self._logs = HeldLogs(self._held)
+        self._columns = SearchedColumns()
+        self._repeated = RepeatedQueries()
         self._is_small: OrderedDict[str, bool] = OrderedDict()
         self._can_bring = AskedOnce(lambda session: is_plain_session(session) and can_bring_rows(session))
 
@@ -86,37 +96,57 @@ class SmallViews:
         was_small = self._is_small.get(_view(wanted))
         if was_small is False or not (is_plain(wanted) and _can_be_written(wanted)) or not self._can_bring(sessions()):
             return None
-        linked = linked_rows(wanted, self.held_of)
-
-        def few(source: StoredSource) -> Held | None:
-            return linked.get(source) or self.held_of(source)
-
+        few = self.few_of(wanted)
         held = self._rows_of(wanted, few)
         if held is None and not was_small and not (was_small is None and _reads_changes(wanted)):
             return None
         return self._computed(sessions, wanted, held, few)
+
+    def few_of(self, wanted: ViewBuild) -> Few:
+        """What gives the rows of those sources of a build of which it reads few."""
+        linked = linked_rows(wanted, self.held_of, self._columns)
+
+        def few(source: StoredSource) -> Held | None:
+            return linked.get(source) or self.held_of(source)
+
+        return few
 
     def saw(self, wanted: ViewBuild, built: Built) -> None:
         """What Spark has written of a view by itself."""
         self._remember(wanted, built.rows <= MOST_ROWS and built.bytes <= _MOST_STORED)
 
     def _computed(self, sessions: Sessions, wanted: ViewBuild, held: _Rows | None, few: Few) -> Built | None:
-        session = isolated(sessions, {**wanted.settings, **(SETTINGS if held is None else _settings(wanted, held))})
+        wanted = replace(wanted, settings={**wanted.settings, **(SETTINGS if held is None else _settings(wanted, held))})
+        key = None if held is None else key_of(wanted, tuple(held.items()))
+        if held is not None and key is not None:
+            done = self._repeated_of(sessions, wanted, held, key)
+            if done is not None:
+                return done.built
+        session = isolated(sessions, wanted.settings)
         pinned = PinnedFrames(few)
-        frames = pinned if held is None else _frames(held)
+        brought = None if held is None else _Brought(held)
         about = Declared("view", wanted.view)
         try:
             with left_to_spark(lambda: held is not None or pinned.has_any):
-                register(session, wanted.sources, wanted.functions, wanted.staging, frames)
+                register(session, wanted.sources, wanted.functions, wanted.staging, brought or pinned)
                 with translated(wanted.shown, about):
                     frame = result_of(session, wanted)
                     schema = _schema_of(frame, wanted)
-                    rows = None if schema is None else collected(frame, schema, MOST_ROWS, MOST_BYTES)
-                if schema is None:
-                    return None
+                    if schema is None:
+                        return None
+                    query = None if brought is None else planned(frame, schema, brought.relations)
+                    if query is not None and brought is not None and brought.rows > _MOST_IN_LOOPS and query.has_loops():
+                        self._remember(wanted, False)
+                        return None
+                    if query is None:
+                        rows = collected(frame, schema, MOST_ROWS, MOST_BYTES)
+                    else:
+                        rows = query.collected(MOST_ROWS, MOST_BYTES)
                 if rows is None:
                     self._remember(wanted, False)
                     return None
+                if query is not None and key is not None:
+                    self._repeated.keep(session.sparkContext, key, query)
                 built = _staged(session, wanted, schema, rows)
                 self._remember(wanted, True)
                 return replace(built, failed_calls=failed_calls(session, wanted.staging))
@@ -124,6 +154,19 @@ class SmallViews:
         finally:
             # What an attempt has counted is not told with the next one.
             failed_calls(session, wanted.staging)
+
+    def _repeated_of(self, sessions: Sessions, wanted: ViewBuild, held: _Rows, key: Hashable) -> "_Done | None":
+        """The view by a query that was planned before. None: there is none, or it failed."""
+        spark = sessions().sparkContext
+        with left_to_spark(lambda: True), self._repeated.taken(spark, key) as query:
+            if query is None:
+                return None
+            relations = [held[one].rows for one in wanted.sources if isinstance(one, StoredSource | LogSource)]
+            with translated(wanted.shown, Declared("view", wanted.view)):
+                rows = query.collected_of(relations, MOST_ROWS, MOST_BYTES)
+            self._remember(wanted, rows is not None)
+            return _Done(None if rows is None else _staged(sessions(), wanted, query.schema, rows))
+        return None
 
     def _rows_of(self, wanted: ViewBuild, few: Few) -> _Rows | None:
         """The rows of all stored sources that are needed; None where one of them is not small and plain."""
@@ -179,11 +222,28 @@ def _settings(wanted: ViewBuild, held: _Rows) -> dict[str, str]:
     return _SMALL if says_how or read > _MOST_INTERPRETED else {**_SMALL, **_INTERPRETED}
 
 
-def _frames(held: _Rows) -> StoredFrame:
-    def frame(session: SparkSession, source: StoredSource | LogSource) -> DataFrame:
-        return frame_of(session, held[source].schema, held[source].rows)
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What became of a view: built, or None where its result is not small."""
 
-    return frame
+    built: Built | None
+
+
+class _Brought:
+    """Gives stored sources as frames of the rows that are held, as `views.stored_frame` does, and tells which it gave."""
+
+    def __init__(self, held: _Rows) -> None:
+        self.relations: list[Relation] = []
+        self._held = held
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return sum(one.rows.num_rows for one in self._held.values())
+
+    def __call__(self, session: SparkSession, source: StoredSource | LogSource) -> DataFrame:
+        self.relations.append(relation_of(session, self._held[source].schema, self._held[source].rows))
+        return self.relations[-1].frame
 
 
 def _schema_of(frame: DataFrame, wanted: ViewBuild) -> JsonObject | None:
