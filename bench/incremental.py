@@ -116,10 +116,12 @@ _HISTORY: Final = """\
 
 
 class Cpu:
-    """Told of each boundary: the CPU seconds of each view of a step, in their order, and of the step until now."""
+    """Told of each boundary: the CPU seconds of each view of a step, in their order, and of the step until now. To ask for
+    them takes some milliseconds, so `by_view` says whether it is done for each view."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, by_view: bool = True) -> None:
         self.views: list[float] = []
+        self._by_view = by_view
         self._began = 0.0
         self._step_began = 0.0
 
@@ -132,9 +134,9 @@ class Cpu:
             case "intent:before":
                 self.views = []
                 self._step_began = cpu_seconds()
-            case "view:before":
+            case "view:before" if self._by_view:
                 self._began = cpu_seconds()
-            case "view:effected":
+            case "view:effected" if self._by_view:
                 self.views.append(cpu_seconds() - self._began)
 
 
