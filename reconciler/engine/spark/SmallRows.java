@@ -259,8 +259,8 @@ public final class SmallRows {
     }));
 
     private static final Set CONSTANT = new HashSet(Arrays.asList(new String[] {
-      "Abs", "Add", "AddMonths", "And", "CaseWhen", "Coalesce", "Concat", "DateAdd", "DateAddInterval",
-      "DateAddYMInterval", "DateSub", "Divide", "EqualNullSafe", "EqualTo", "GreaterThan", "GreaterThanOrEqual", "If",
+      "Abs", "Add", "AddMonths", "And", "CaseWhen", "Coalesce", "Concat", "CreateArray", "CreateMap",
+      "CreateNamedStruct", "DateAdd", "DateAddInterval", "DateAddYMInterval", "DateSub", "Divide", "EqualNullSafe", "EqualTo", "GreaterThan", "GreaterThanOrEqual", "If",
       "IntegralDivide", "IsNotNull", "IsNull", "LessThan", "LessThanOrEqual", "Lower", "Multiply", "Not", "Or",
       "Remainder", "Subtract", "TimeAdd", "TimestampAddInterval", "TimestampAddYMInterval", "UnaryMinus",
       "UnaryPositive", "Upper"
