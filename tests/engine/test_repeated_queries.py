@@ -154,6 +154,7 @@ REPEATED = [
     "SELECT k, x FROM (SELECT k, explode(array(g, g + 1)) AS x FROM t) WHERE x > 1 + 1",
     "SELECT b.g, b.s, u.w FROM by_g b JOIN u ON b.g = u.g LEFT JOIN e ON e.x = b.n",
     "SELECT count(*) AS n, min(w) AS w FROM t WHERE d >= DATE '1970-01-01' + INTERVAL 1 YEAR AND d < '2030-1-1'",
+    "SELECT k FROM t WHERE d <= DATE '2020-12-01' - INTERVAL 90 DAY AND d > DATE '1971-01-31' - INTERVAL 1 MONTH",
     # What is compared for each group reads the groups.
     "SELECT t.* FROM t WHERE v > (SELECT avg(v) FROM u WHERE u.k = t.k)",
 ]

@@ -260,9 +260,10 @@ public final class SmallRows {
 
     private static final Set CONSTANT = new HashSet(Arrays.asList(new String[] {
       "Abs", "Add", "AddMonths", "And", "CaseWhen", "Coalesce", "Concat", "CreateArray", "CreateMap",
-      "CreateNamedStruct", "DateAdd", "DateAddInterval", "DateAddYMInterval", "DateSub", "Divide", "EqualNullSafe", "EqualTo", "GreaterThan", "GreaterThanOrEqual", "If",
+      "CreateNamedStruct", "DateAdd", "DateAddInterval", "DateAddYMInterval", "DateSub", "DatetimeSub", "Divide",
+      "EqualNullSafe", "EqualTo", "ExtractANSIIntervalDays", "GreaterThan", "GreaterThanOrEqual", "If",
       "IntegralDivide", "IsNotNull", "IsNull", "LessThan", "LessThanOrEqual", "Lower", "Multiply", "Not", "Or",
-      "Remainder", "Subtract", "TimeAdd", "TimestampAddInterval", "TimestampAddYMInterval", "UnaryMinus",
+      "Remainder", "Subtract", "TimestampAddInterval", "TimestampAddYMInterval", "UnaryMinus",
       "UnaryPositive", "Upper"
     }));
     private static final Pattern FULL_DATE = Pattern.compile("^\\s*[0-9]{4,}-[0-9]");
