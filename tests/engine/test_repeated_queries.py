@@ -308,7 +308,8 @@ def test_few_are_kept_those_that_were_used_last_and_of_one_spark(monkeypatch: py
         with queries.taken(spark, key) as found:
             return found is not None
 
-    queries, query = RepeatedQueries(), PlannedQuery(Java(), {})
+    query = PlannedQuery(Java(), {})
+    queries = RepeatedQueries()
     one, other = (cast(SparkContext, object()) for _ in range(2))
     for key in ("a", "b", "c"):
         assert not kept(one, key)
