@@ -42,6 +42,8 @@ class StoredSource:
     second one. None: all rows. `changes`: of one whose rows are changed, too, what changed from the first to the last of
     these versions: rows that it has no more, and rows that it has since, each with `CHANGE_COLUMN`.
 
+    `is_kept`: it is what a step keeps for the next one, which nobody else reads.
+
     `needed`: what reads it gives the same where rows are left out that are not within all of these. `used`: the columns that
     it looks at, in any letter case (None: not known)."""
 
@@ -52,6 +54,7 @@ class StoredSource:
     spelled: tuple[str, ...] = ()
     ranges: tuple[tuple[int, int], ...] | None = None
     changes: bool = False
+    is_kept: bool = False
     needed: tuple[Between, ...] = ()
     used: tuple[str, ...] | None = None
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
@@ -19,21 +20,21 @@ from reconciler.query.reading import Place, sources_for
 from reconciler.registry.placements import Placement
 from reconciler.sql.lineage import ALL_COLUMNS
 
+_Found = TypeVar("_Found")
+
 
 class LookedUp:
     """What was looked up of relations in a step, for all of its views."""
 
     def __init__(self) -> None:
-        self.keys: dict[tuple[str, int, int, str], KeyRange | None] = {}
-        """By location, first and last version, and column."""
-        self.bytes: dict[Hashable, int | None] = {}
-        """Sizes, by what was asked."""
+        self._found: dict[Hashable, Any] = {}
 
-    def size(self, asked: Hashable, look: Callable[[], int | None]) -> int | None:
-        """A size that was asked before, or is looked up now."""
-        if asked not in self.bytes:
-            self.bytes[asked] = look()
-        return self.bytes[asked]
+    def once(self, asked: Hashable, look: Callable[[], _Found]) -> _Found:
+        """What was looked up when the same was asked before, or is now."""
+        if asked not in self._found:
+            self._found[asked] = look()
+        found: _Found = self._found[asked]
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class StepChanges:
             found = changed_files(location, ranges[0][0], ranges[-1][1])
             return None if found is None else found.earlier.bytes + found.later.bytes
 
-        return self.looked_up.size(("changed", location, ranges), look)
+        return self.looked_up.once(("changed", location, ranges), look)
 
     def added_bytes(self, key: str) -> int | None:
         """The size of the files that a relation got, where it surely got rows and nothing else happened to it."""
@@ -73,19 +74,19 @@ class StepChanges:
             found = added_files(now.location, now.version, ranges)
             return None if found is None else found.bytes
 
-        return self.looked_up.size(("added", now.location, now.version, ranges), look)
+        return self.looked_up.once(("added", now.location, now.version, ranges), look)
 
     def changed_keys(self, key: str, column: str) -> KeyRange | None:
         """Between what the values of a column lie, of whole numbers or dates, of all rows of a relation that came or went.
         None: that can't be told, or is too much to look at."""
         ranges, location = self._ranges(key), _stored(self.place_now, key).location
-        asked = (location, ranges[0][0], ranges[-1][1], column)
-        known = self.looked_up.keys
-        if asked not in known:
+
+        def look() -> KeyRange | None:
             found = changed_files(location, ranges[0][0], ranges[-1][1])
             ends = least_and_greatest((found.earlier, found.later), column) if found is not None else None
-            known[asked] = KeyRange(*ends) if ends is not None else None
-        return known[asked]
+            return KeyRange(*ends) if ends is not None else None
+
+        return self.looked_up.once(("keys", location, ranges, column), look)
 
     def needed_bytes(self, key: str, within: Within) -> int | None:
         """The size of the files of a relation that may have rows within these ranges. None: that can't be told."""
@@ -95,8 +96,7 @@ class StepChanges:
             table = plain_table(now.location, now.version)
             return None if table is None else sum(file.bytes for file in files_between(table, _between(now, within)))
 
-        asked = ("needed", now.location, now.version, tuple(sorted(within.items(), key=lambda one: one[0])))
-        return self.looked_up.size(asked, look)
+        return self.looked_up.once(("needed", now.location, now.version, frozenset(within.items())), look)
 
     def changed_sources(self, changed: Collection[str], *, only_added: bool) -> list[Source]:
         """What changed in relations. `only_added`: only rows came, and nothing says so of each."""

@@ -11,7 +11,6 @@ it is computed anew from the relations as they are.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 
 from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import digest_json
@@ -67,7 +66,7 @@ class Kept:
         sizes = Sizes(
             known_sizes,
             changed,
-            cache(changes.changed_bytes),
+            changes.changed_bytes,
             kept,
             is_current,
             changed_keys=changes.changed_keys,
@@ -119,7 +118,7 @@ class Kept:
         return query, needed_sources(sources, needed_by(self.method, changes, changed))
 
     def _kept_source(self, state: StreamState) -> StoredSource:
-        return StoredSource(kept_aggregate.KEPT, join_location(self.around.location, state.folder), 0)
+        return StoredSource(kept_aggregate.KEPT, join_location(self.around.location, state.folder), 0, is_kept=True)
 
     def _types(self, columns: Sequence[ColumnType]) -> dict[str, str]:
         """The types of the columns of what is kept."""

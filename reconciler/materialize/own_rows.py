@@ -9,7 +9,6 @@ Nobody else may have written the table since: else the view is computed from its
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 
 from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import EngineError
@@ -65,7 +64,7 @@ class OwnRows:
         sizes = Sizes(
             sizes_of(self.program, self.view, changes),
             changed,
-            cache(changes.added_bytes if only_came else changes.changed_bytes),
+            changes.added_bytes if only_came else changes.changed_bytes,
             None,
             # Heads of early versions had no columns.
             bool(self.columns) and (only_came or self.engine.may_change_rows(self.around.location)),

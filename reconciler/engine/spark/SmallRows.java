@@ -70,6 +70,7 @@ import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
 import scala.math.BigInt$;
 import scala.reflect.ClassTag;
 import scala.reflect.ClassTag$;
@@ -82,7 +83,7 @@ import scala.runtime.BoxedUnit;
 /**
  * Few rows, to Spark and from it, as batches of Arrow, without a job for the way.
  *
- * - `frame` makes a relation of rows. It is one partition, and says so: what joins and groups such relations needs no exchange,
+ * - `given` makes a relation of rows. It is one partition, and says so: what joins and groups such relations needs no exchange,
  *   and so runs as one job. It tells Spark its size, but neither how many rows it has nor what is in them: Spark shall
  *   make of a query what it makes of it over a table, and not settle parts of it before it runs.
  * - `collect` runs a query and gives its rows, unless they are more than a limit. A task counts each row before it keeps
@@ -313,7 +314,7 @@ public final class SmallRows {
         for (int index = 0; index < this.relations.size(); index++) {
           ((Batches) this.relations.get(index)).read(streams);
         }
-        if (this.rows != null && !(atOnce && this.rows.sparkContext().isLocal())) {
+        if (this.rows != null && !(atOnce && this.task != null)) {
           return this.collect(output, mostRows, mostBytes);
         }
         Collected collected = new Collected(mostRows, mostBytes);
@@ -375,6 +376,9 @@ public final class SmallRows {
         return false;
       }
       this.release();
+      if (!this.rows.sparkContext().isLocal()) {
+        return true;
+      }
       // Parts of one whole: the copy's relations are those of its partitions.
       Object[] work = new Object[] {this.rows, this.rows.partitions(), this.relations.toArray()};
       ByteBuffer written =
@@ -382,7 +386,7 @@ public final class SmallRows {
       this.task = Snappy.compress(Arrays.copyOf(written.array(), written.limit()));
       this.partitions = this.rows.partitions().length;
       // Code may be broadcast, and is gone with the plan.
-      if (this.rows.sparkContext().isLocal() && !has(this.plan, WholeStageCodegenExec.class)) {
+      if (!has(this.plan, WholeStageCodegenExec.class)) {
         this.query = null;
         this.plan = null;
         this.rows = null;
@@ -405,9 +409,8 @@ public final class SmallRows {
       if (part.isInstance(plan)) {
         return true;
       }
-      Iterator children = plan.children().iterator();
-      while (children.hasNext()) {
-        if (has((SparkPlan) children.next(), part)) {
+      for (Object one : CollectionConverters.asJava(plan.children())) {
+        if (has((SparkPlan) one, part)) {
           return true;
         }
       }
@@ -418,9 +421,8 @@ public final class SmallRows {
       if (!PARTS.contains(nameOf(plan)) || plan.subqueries().nonEmpty()) {
         return false;
       }
-      Iterator children = plan.children().iterator();
-      while (children.hasNext()) {
-        if (!isKnown((SparkPlan) children.next())) {
+      for (Object one : CollectionConverters.asJava(plan.children())) {
+        if (!isKnown((SparkPlan) one)) {
           return false;
         }
       }
@@ -431,9 +433,8 @@ public final class SmallRows {
       if (rows.dependencies().isEmpty()) {
         return rows instanceof Given || rows instanceof ParallelCollectionRDD || rows instanceof EmptyRDD;
       }
-      Iterator dependencies = rows.dependencies().iterator();
-      while (dependencies.hasNext()) {
-        Dependency dependency = (Dependency) dependencies.next();
+      for (Object one : CollectionConverters.asJava(rows.dependencies())) {
+        Dependency dependency = (Dependency) one;
         if (!(dependency instanceof NarrowDependency) || !isGiven(dependency.rdd())) {
           return false;
         }
@@ -447,15 +448,13 @@ public final class SmallRows {
       if (plan.containsPattern(TreePattern$.MODULE$.CURRENT_LIKE()) || plan instanceof LocalRelation) {
         return false;
       }
-      Iterator expressions = plan.expressions().iterator();
-      while (expressions.hasNext()) {
-        if (!isFixed((Expression) expressions.next())) {
+      for (Object one : CollectionConverters.asJava(plan.expressions())) {
+        if (!isFixed((Expression) one)) {
           return false;
         }
       }
-      Iterator children = plan.children().iterator();
-      while (children.hasNext()) {
-        if (!isFixed((LogicalPlan) children.next())) {
+      for (Object one : CollectionConverters.asJava(plan.children())) {
+        if (!isFixed((LogicalPlan) one)) {
           return false;
         }
       }
@@ -472,9 +471,8 @@ public final class SmallRows {
       if (expression instanceof RuntimeReplaceable && !isFixed(((RuntimeReplaceable) expression).replacement())) {
         return false;
       }
-      Iterator children = expression.children().iterator();
-      while (children.hasNext()) {
-        if (!isFixed((Expression) children.next())) {
+      for (Object one : CollectionConverters.asJava(expression.children())) {
+        if (!isFixed((Expression) one)) {
           return false;
         }
       }
@@ -489,9 +487,8 @@ public final class SmallRows {
       if (expression instanceof Cast ? !isConstant((Cast) expression) : !CONSTANT.contains(nameOf(expression))) {
         return false;
       }
-      Iterator children = expression.children().iterator();
-      while (children.hasNext()) {
-        if (!isConstant((Expression) children.next())) {
+      for (Object one : CollectionConverters.asJava(expression.children())) {
+        if (!isConstant((Expression) one)) {
           return false;
         }
       }

@@ -24,17 +24,19 @@ from reconciler.delta.key_ranges import files_between
 from reconciler.delta.opening import is_local, local_path
 from reconciler.engine.arrow.equal_rows import row_ids
 from reconciler.engine.protocol import CHANGE_COLUMN, StoredSource
+from reconciler.engine.spark.recently_used import RecentlyUsed
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_FILES: Final = 200
-MOST_BYTES: Final = 8 << 20
+MOST_BYTES: Final = 1 << 20
 """Of a table's files; Parquet presses rows, so what they hold is asked once more when they are read."""
-MOST_ROWS: Final = 200_000
-MOST_CHANGED_BYTES: Final = 1 << 20
-MOST_CHANGED: Final = 20_000
-"""Rows of files that a change wrote or took away: they are compared one by one."""
+MOST_ROWS: Final = 20_000
+MOST_KEPT_BYTES: Final = 8 << 20
+MOST_KEPT: Final = 200_000
+"""Of what a step keeps for the next one: groups, with numbers that are exact. Of other tables a sum of doubles would get
+other last digits where Spark reads their files."""
 MOST_HELD: Final = 128 << 20
 _LARGEST: Final = 32 << 20
 _TABLES: Final = 200
@@ -57,9 +59,7 @@ class HeldRows:
     """See the module. For any thread."""
 
     def __init__(self, most_held: int = MOST_HELD) -> None:
-        self._most = most_held
-        self._files: OrderedDict[tuple[str, str, str], pa.Table] = OrderedDict()
-        self._bytes = 0
+        self._files: RecentlyUsed[tuple[str, str, str], pa.Table] = RecentlyUsed(most_held, lambda rows: rows.nbytes)
         self._versions: OrderedDict[str, OrderedDict[int, tuple[_Entry, PlainTable | None]]] = OrderedDict()
         self._answers: OrderedDict[Hashable, Held | None] = OrderedDict()
         self._lock = Lock()
@@ -67,13 +67,13 @@ class HeldRows:
     @property
     def bytes(self) -> int:
         """How much is held."""
-        return self._bytes
+        return self._files.size
 
-    def of(self, location: str, version: int) -> Held | None:
+    def of(self, location: str, version: int, *, is_kept: bool = False) -> Held | None:
         """The rows of a table at a version, where it is small and plain."""
         import pyarrow as pa
 
-        table = self._table(location, version)
+        table = self._table(location, version, is_kept=is_kept)
         if table is None:
             return None
         columns = canonical_json(table.schema)
@@ -92,7 +92,7 @@ class HeldRows:
                 return None
             parts.append(part)
         rows = pa.concat_tables(parts) if parts else rows_of(table)
-        return None if rows is None or rows.num_rows > MOST_ROWS else Held(table.schema, rows)
+        return None if rows is None or rows.num_rows > _most_rows(is_kept) else Held(table.schema, rows)
 
     def needed(self, source: StoredSource) -> Held | None:
         """The rows of the files that may have rows that are needed, where there are few; the table itself may be large."""
@@ -106,7 +106,7 @@ class HeldRows:
             return None
         found = AddedFiles(table.closed, files_between(table, source.needed))
         rows = rows_of(found.table, found.files) if _is_few(found) else None
-        return None if rows is None or rows.num_rows > MOST_CHANGED else Held(table.schema, rows)
+        return None if rows is None or rows.num_rows > MOST_ROWS else Held(table.schema, rows)
 
     def added(self, location: str, version: int, ranges: Sequence[tuple[int, int]]) -> Held | None:
         """The rows that a table got in these ranges of versions, where there are few; the table itself may be large."""
@@ -114,7 +114,7 @@ class HeldRows:
         if found is None or not _is_few(found):
             return None
         rows = rows_of(found.table, found.files)
-        return None if rows is None or rows.num_rows > MOST_CHANGED else Held(found.table.schema, rows)
+        return None if rows is None or rows.num_rows > MOST_ROWS else Held(found.table.schema, rows)
 
     def changed(self, location: str, version: int, ranges: Sequence[tuple[int, int]]) -> Held | None:
         """What changed in a table in these ranges of versions, where few rows were written with it."""
@@ -130,7 +130,7 @@ class HeldRows:
         earlier, later = (rows_of(one.table, one.files) for one in (found.earlier, found.later))
         if earlier is None or later is None or earlier.schema != later.schema:
             return None
-        if earlier.num_rows + later.num_rows > MOST_CHANGED:
+        if earlier.num_rows + later.num_rows > MOST_ROWS:
             return None
         return Held(with_change(found.later.table.schema), changed_rows(earlier, later))
 
@@ -157,7 +157,7 @@ class HeldRows:
         """The first version of a table, where it is plain, however large."""
         return self._table(location, 0) or plain_table(location, 0)
 
-    def _table(self, location: str, version: int) -> PlainTable | None:
+    def _table(self, location: str, version: int, *, is_kept: bool = False) -> PlainTable | None:
         """The table at a version, where it is small and plain."""
         entry = _entry(location, version)
         with self._lock:
@@ -165,7 +165,7 @@ class HeldRows:
         if known is None or known[0] != entry:
             found = plain_table(location, version)
             # What the log says of a table of many files takes megabytes: of one that is not small nothing else is kept.
-            table = found.closed if found is not None and _is_small(found) else None
+            table = found.closed if found is not None and _is_small(found, is_kept) else None
             if entry is None:
                 return table
             known = (entry, table)
@@ -189,19 +189,12 @@ class HeldRows:
 
     def _known(self, key: tuple[str, str, str]) -> "pa.Table | None":
         with self._lock:
-            part = self._files.get(key)
-            if part is not None:
-                self._files.move_to_end(key)
-            return part
+            return self._files.get(key)
 
     def _keep(self, key: tuple[str, str, str], part: "pa.Table") -> None:
-        with self._lock:
-            if part.nbytes > _LARGEST or key in self._files:
-                return
-            self._files[key] = part
-            self._bytes += part.nbytes
-            while self._bytes > self._most:
-                self._bytes -= self._files.popitem(last=False)[1].nbytes
+        if part.nbytes <= _LARGEST:
+            with self._lock:
+                self._files.put(key, part)
 
 
 def changed_rows(earlier: "pa.Table", later: "pa.Table") -> "pa.Table":
@@ -230,12 +223,17 @@ def with_change(schema: JsonObject) -> JsonObject:
 
 
 def _is_few(found: AddedFiles) -> bool:
-    return len(found.files) <= MOST_FILES and found.bytes <= MOST_CHANGED_BYTES and (found.rows or 0) <= MOST_CHANGED
+    return len(found.files) <= MOST_FILES and found.bytes <= MOST_BYTES and (found.rows or 0) <= MOST_ROWS
 
 
-def _is_small(table: PlainTable) -> bool:
-    rows = table.rows
-    return len(table.files) <= MOST_FILES and table.bytes <= MOST_BYTES and rows is not None and rows <= MOST_ROWS
+def _is_small(table: PlainTable, is_kept: bool) -> bool:
+    rows, most_bytes = table.rows, MOST_KEPT_BYTES if is_kept else MOST_BYTES
+    is_short = len(table.files) <= MOST_FILES and table.bytes <= most_bytes
+    return is_short and rows is not None and rows <= _most_rows(is_kept)
+
+
+def _most_rows(is_kept: bool) -> int:
+    return MOST_KEPT if is_kept else MOST_ROWS
 
 
 def _entry(location: str, version: int) -> _Entry | None:

@@ -21,7 +21,7 @@ from reconciler.delta.arrow_rows import PlainTable, StoredFile, arrow_schema, fi
 from reconciler.delta.key_ranges import files_between
 from reconciler.delta.opening import is_local
 from reconciler.engine.protocol import LinkedSource, LogSource, StoredSource, ViewBuild
-from reconciler.engine.spark.held_rows import MOST_ROWS, Held
+from reconciler.engine.spark.held_rows import MOST_KEPT, Held
 from reconciler.engine.spark.pinned_files import Few
 from reconciler.engine.spark.searched_columns import SearchedColumns
 
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 MOST_BYTES: Final = 512 << 20
 """Of the files of a table that are searched: that takes seconds, and Spark reads larger ones on all cores."""
+
+MOST_ROWS: Final = MOST_KEPT
+"""That are found of a table."""
 
 
 def linked_rows(wanted: ViewBuild, few: Few, columns: SearchedColumns) -> dict[StoredSource | LogSource, Held]:

@@ -13,17 +13,17 @@ Rules:
 """
 
 import re
-from collections import OrderedDict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any, Final
+from typing import Final, assert_never
 
 from pyspark import SparkContext
 
 from reconciler.base.digest import canonical_json
-from reconciler.engine.protocol import FunctionSource, InlineSource, LogSource, StoredSource, ViewBuild
+from reconciler.engine.protocol import EmptySource, InlineSource, LogSource, Source, StoredSource, ViewBuild
 from reconciler.engine.spark.held_rows import Held
+from reconciler.engine.spark.recently_used import RecentlyUsed
 from reconciler.engine.spark.small_rows import PlannedQuery
 
 _MOST: Final = 200
@@ -38,8 +38,8 @@ class RepeatedQueries:
     """See the module. For any thread."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, PlannedQuery] = OrderedDict()
-        self._asked: OrderedDict[int, None] = OrderedDict()
+        self._kept: RecentlyUsed[Hashable, PlannedQuery] = RecentlyUsed(_MOST)
+        self._asked: RecentlyUsed[int, bool] = RecentlyUsed(_ASKED)
         self._spark: SparkContext | None = None
         self._lock = Lock()
 
@@ -50,7 +50,7 @@ class RepeatedQueries:
             if self._spark is not spark:
                 self._spark = spark
                 self._kept.clear()
-            found = self._kept.pop(key, None)
+            found = self._kept.pop(key)
         yield found
         if found is not None:
             self._keep(spark, key, found)
@@ -59,43 +59,35 @@ class RepeatedQueries:
         """Keep a query that has just run, if it was asked before and may run again."""
         asked = hash(key)
         with self._lock:
-            was_asked = asked in self._asked
-            self._asked[asked] = None
-            self._asked.move_to_end(asked)
-            while len(self._asked) > _ASKED:
-                self._asked.popitem(last=False)
+            was_asked = self._asked.get(asked) is not None
+            self._asked.put(asked, True)
         if was_asked and query.keep():
             self._keep(spark, key, query)
 
     def _keep(self, spark: SparkContext, key: Hashable, query: PlannedQuery) -> None:
         with self._lock:
-            if self._spark is not spark:
-                return
-            self._kept[key] = query
-            while len(self._kept) > _MOST:
-                self._kept.popitem(last=False)
+            if self._spark is spark:
+                self._kept.put(key, query)
 
 
-def key_of(wanted: ViewBuild, held: Sequence[tuple[StoredSource | LogSource, Held]]) -> Hashable | None:
+def key_of(wanted: ViewBuild, held: Mapping[StoredSource | LogSource, Held]) -> Hashable | None:
     """By what a query is known again, `held` being what it reads of stored relations. None: it is planned each time."""
-    functions = [*wanted.functions]
-    for source in wanted.sources:
-        functions += source.functions if isinstance(source, InlineSource) else ()
-    texts = [wanted.query, *(one.query for one in wanted.sources if isinstance(one, InlineSource))]
-    texts += [one.body for one in functions if isinstance(one.body, str)]
-    if not all(isinstance(one.body, str) for one in functions) or any(map(_MOMENT.search, texts)):
+    inline = [one for one in wanted.sources if isinstance(one, InlineSource)]
+    bodies = [one.body for one in (*wanted.functions, *(one for source in inline for one in source.functions))]
+    texts = [wanted.query, *(one.query for one in inline), *(one for one in bodies if isinstance(one, str))]
+    if not all(isinstance(one, str) for one in bodies) or any(map(_MOMENT.search, texts)):
         return None
-    rows = {source: canonical_json(one.schema) for source, one in held}
-    read: list[Any] = []
-    for source in wanted.sources:
-        match source:
-            case StoredSource():
-                read.append((source.name, source.added, source.spelled, rows[source]))
-            case LogSource():
-                read.append((source.name, rows[source]))
-            case _:
-                read.append(source)
-    settings = tuple(sorted(wanted.settings.items()))
-    columns: tuple[str, ...] = wanted.column_names
-    own: tuple[FunctionSource, ...] = wanted.functions
-    return (wanted.query, columns, own, settings, tuple(read))
+    read = tuple(_read(source, held) for source in wanted.sources)
+    return wanted.query, wanted.column_names, wanted.functions, tuple(sorted(wanted.settings.items())), read
+
+
+def _read(source: Source, held: Mapping[StoredSource | LogSource, Held]) -> Hashable:
+    match source:
+        case StoredSource():
+            return source.name, source.added, source.spelled, canonical_json(held[source].schema)
+        case LogSource():
+            return source.name, canonical_json(held[source].schema)
+        case EmptySource() | InlineSource():
+            return source
+        case _:
+            assert_never(source)

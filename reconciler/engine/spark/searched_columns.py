@@ -7,13 +7,13 @@ longer than to look for keys in it.
   (`delta.arrow_rows`).
 """
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from threading import Lock
 from typing import Any, Final
 
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.delta.arrow_rows import PlainTable, StoredFile, rows_of
+from reconciler.engine.spark.recently_used import RecentlyUsed
 
 MOST_HELD: Final = 128 << 20
 _LARGEST: Final = 32 << 20
@@ -25,44 +25,29 @@ class SearchedColumns:
     """See the module. For any thread."""
 
     def __init__(self, most_held: int = MOST_HELD) -> None:
-        self._most = most_held
-        self._held: OrderedDict[_Key, Any] = OrderedDict()
-        self._bytes = 0
+        self._held: RecentlyUsed[_Key, Any] = RecentlyUsed(most_held, lambda column: int(column.nbytes))
         self._lock = Lock()
 
     @property
     def bytes(self) -> int:
         """How much is held."""
-        return self._bytes
+        return self._held.size
 
     def of(self, table: PlainTable, file: StoredFile, fields: Sequence[JsonObject]) -> list[Any] | None:
         """The columns of a file of a table with these fields of its schema, each as one array of Arrow's."""
         keys = [(table.location, file.path, canonical_json(field)) for field in fields]
-        found = self._known(keys)
+        with self._lock:
+            found = {key: column for key in keys if (column := self._held.get(key)) is not None}
         lacking = [field for field, key in zip(fields, keys, strict=True) if key not in found]
         if lacking:
             narrow = PlainTable(table.location, table.version, {**table.schema, "fields": lacking}, table.files)
             rows = rows_of(narrow, [file])
             if rows is None:
                 return None
-            fresh = (key for key in keys if key not in found)
-            for key, column in zip(list(fresh), rows.columns, strict=True):
+            fresh = [key for key in keys if key not in found]
+            for key, column in zip(fresh, rows.columns, strict=True):
                 found[key] = column.combine_chunks()
-                self._keep(key, found[key])
+                if column.nbytes <= _LARGEST:
+                    with self._lock:
+                        self._held.put(key, found[key])
         return [found[key] for key in keys]
-
-    def _known(self, keys: Sequence[_Key]) -> dict[_Key, Any]:
-        with self._lock:
-            known = {key: self._held[key] for key in keys if key in self._held}
-            for key in known:
-                self._held.move_to_end(key)
-            return known
-
-    def _keep(self, key: _Key, column: Any) -> None:
-        with self._lock:
-            if column.nbytes > _LARGEST or key in self._held:
-                return
-            self._held[key] = column
-            self._bytes += column.nbytes
-            while self._bytes > self._most:
-                self._bytes -= self._held.popitem(last=False)[1].nbytes

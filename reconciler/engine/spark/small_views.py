@@ -20,7 +20,6 @@ compute many a query.
 """
 
 import re
-from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -38,12 +37,13 @@ from reconciler.engine.spark.commit_log import built_from, read_commit
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import failed_calls
 from reconciler.engine.spark.held_logs import HeldLogs
-from reconciler.engine.spark.held_rows import Held, HeldRows
+from reconciler.engine.spark.held_rows import MOST_KEPT, Held, HeldRows
 from reconciler.engine.spark.linked_rows import linked_rows
 from reconciler.engine.spark.locations import Sessions, folder
 from reconciler.engine.spark.pinned_files import SETTINGS, Few, PinnedFrames
 from reconciler.engine.spark.plain_settings import is_plain_session
 from reconciler.engine.spark.plain_views import AskedOnce, is_determined, is_plain, left_to_spark
+from reconciler.engine.spark.recently_used import RecentlyUsed
 from reconciler.engine.spark.repeated_queries import RepeatedQueries, key_of
 from reconciler.engine.spark.searched_columns import SearchedColumns
 from reconciler.engine.spark.small_rows import Relation, can_bring_rows, collected, planned, relation_of
@@ -53,7 +53,7 @@ from reconciler.engine.spark.views import isolated, register, result_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MOST_ROWS: Final = 200_000
+MOST_ROWS: Final = MOST_KEPT
 MOST_BYTES: Final = 32 << 20
 """As Spark holds them."""
 _MOST_STORED: Final = 8 << 20
@@ -85,7 +85,7 @@ class SmallViews:
         self._logs = HeldLogs(self._held)
         self._columns = SearchedColumns()
         self._repeated = RepeatedQueries()
-        self._is_small: OrderedDict[str, bool] = OrderedDict()
+        self._is_small: RecentlyUsed[str, bool] = RecentlyUsed(_VIEWS)
         self._can_bring = AskedOnce(lambda session: is_plain_session(session) and can_bring_rows(session))
 
     def build(self, sessions: Sessions, wanted: ViewBuild) -> Built | None:
@@ -117,7 +117,7 @@ class SmallViews:
 
     def _computed(self, sessions: Sessions, wanted: ViewBuild, held: _Rows | None, few: Few) -> Built | None:
         wanted = replace(wanted, settings={**wanted.settings, **(SETTINGS if held is None else _settings(wanted, held))})
-        key = None if held is None else key_of(wanted, tuple(held.items()))
+        key = None if held is None else key_of(wanted, held)
         if held is not None and key is not None:
             done = self._repeated_of(sessions, wanted, held, key)
             if done is not None:
@@ -189,15 +189,14 @@ class SmallViews:
     def held_of(self, source: StoredSource) -> Held | None:
         """The rows of a stored source, where it is small and plain, or what is read of it is."""
         if source.ranges is None:
-            return self._held.of(source.location, source.version) or self._held.needed(source)
+            held = self._held.of(source.location, source.version, is_kept=source.is_kept)
+            return held or self._held.needed(source)
         if source.changes:
             return self._held.changed(source.location, source.version, source.ranges)
         return self._held.added(source.location, source.version, source.ranges)
 
     def _remember(self, wanted: ViewBuild, is_small: bool) -> None:
-        self._is_small[_view(wanted)] = is_small
-        while len(self._is_small) > _VIEWS:
-            self._is_small.popitem(last=False)
+        self._is_small.put(_view(wanted), is_small)
 
 
 def _reads_changes(wanted: ViewBuild) -> bool:
