@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Sequence
 from reconciler.base.names import quoted
 from reconciler.incremental.changed_rows import netted
 from reconciler.incremental.model import ChangedGroups
-from reconciler.incremental.terms import Term, places_of_change, term_text, with_changed_keys
+from reconciler.incremental.terms import Term, places_of_change, term_text
 from reconciler.sql.block_model import GroupedBlock
 
 KEYS = "__keys"
@@ -44,16 +44,10 @@ def _keys_of(block: GroupedBlock, query: str, changed: Collection[str]) -> Itera
     uses, text = block.relations, block.text
     keys = ", ".join(f"{key} AS `{key_column(at)}`" for at, key in enumerate(block.keys))
     for place in places_of_change(uses, changed):
-        terms = [Term(uses, place, changed)]
-        conditions = []
-        if not uses[place].is_linear:
-            terms.append(Term(uses, place, changed, was=True))
-            conditions = [with_changed_keys(uses, place)]
-        for term in terms:
-            where = [f"({term_text(query, text.where, term)})"] if text.where is not None else []
-            all_of = " AND ".join([*where, *conditions])
-            origin = term_text(query, text.origin, term)
-            yield f"SELECT {keys} FROM {origin}{f' WHERE {all_of}' if all_of else ''}"
+        for was in (False,) if uses[place].is_linear else (False, True):
+            term = Term(uses, place, changed, was)
+            where = f" WHERE {term_text(query, text.where, term)}" if text.where is not None else ""
+            yield f"SELECT {keys} FROM {term_text(query, text.origin, term)}{where}"
 
 
 def changed_groups_query(method: ChangedGroups, columns: Sequence[tuple[str, str]]) -> str:

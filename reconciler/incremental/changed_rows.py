@@ -19,8 +19,8 @@ from typing import Final
 from reconciler.base.names import quoted
 from reconciler.incremental.added_rows import with_terms
 from reconciler.incremental.model import FLOATING, LinearRows
-from reconciler.incremental.terms import Term, changed_source, places_of_change, term_text, with_changed_keys
-from reconciler.sql.block_model import LinearBlock, Span
+from reconciler.incremental.terms import Term, changed_source, places_of_change, term_text
+from reconciler.sql.block_model import LinearBlock
 
 COPIES: Final = "__copies"
 """The last column of what changed: how many copies of a row come or, where it is negative, go."""
@@ -74,11 +74,4 @@ def _of_relation(query: str, block: LinearBlock, place: int, changed: Collection
             yield f"SELECT *, {sign} FROM ({term_text(query, block.rows, term)})"
         return
     for was, sign in ((False, 1), (True, -1)):
-        term = Term(uses, place, changed, was)
-        keys = with_changed_keys(uses, place)
-        if block.where is None:
-            rows = f"{term_text(query, block.rows, term)} WHERE {keys}"
-        else:
-            before = term_text(query, Span(block.rows.start, block.where.start), term)
-            rows = f"{before}({term_text(query, block.where, term)}) AND {keys}"
-        yield f"SELECT *, {sign} FROM ({rows})"
+        yield f"SELECT *, {sign} FROM ({term_text(query, block.rows, Term(uses, place, changed, was))})"

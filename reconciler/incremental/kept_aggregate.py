@@ -40,7 +40,7 @@ from typing import Final
 
 from reconciler.base.names import quoted
 from reconciler.incremental.model import KeptAggregate, KeptCount, KeptExtreme, KeptSum
-from reconciler.incremental.terms import Term, change_of, places_of_change, term_text, with_changed_keys
+from reconciler.incremental.terms import Term, change_of, places_of_change, term_text
 from reconciler.sql.block_model import AggregateBlock, AggregateCall, AliasUse, KeyUse, Span
 from reconciler.sql.repeatable import Number
 
@@ -223,22 +223,16 @@ def _groups_of_change(kept: KeptAggregate, place: int, changed: Collection[str],
         return f"SELECT {columns}, {which} AS `{change}` {rows}{_group_by([*_keys(kept), which])}"
     parts = []
     for which, was in (("insert", False), ("delete", True)):
-        rows = _rows_of(kept, Term(uses, place, changed, was), change, with_changed_keys(uses, place))
+        rows = _rows_of(kept, Term(uses, place, changed, was), change)
         parts.append(f"SELECT {columns}, '{which}' AS `{change}` {rows}{_group_by(_keys(kept))}")
     return " UNION ALL ".join(parts)
 
 
-def _rows_of(kept: KeptAggregate, term: Term, change: str, *conditions: str) -> str:
+def _rows_of(kept: KeptAggregate, term: Term, change: str) -> str:
     """FROM and WHERE of a term."""
     origin, where = kept.block.text.origin, kept.block.text.where
-    written = [term_text(kept.query, where, term)] if where is not None else []
-    return f"FROM {term_text(kept.query, origin, term, change)}{_all_of([*written, *conditions])}"
-
-
-def _all_of(conditions: Sequence[str]) -> str:
-    if len(conditions) < 2:
-        return "".join(f" WHERE {one}" for one in conditions)
-    return f" WHERE {' AND '.join(f'({one})' for one in conditions)}"
+    condition = f" WHERE {term_text(kept.query, where, term)}" if where is not None else ""
+    return f"FROM {term_text(kept.query, origin, term, change)}{condition}"
 
 
 def _where(kept: KeptAggregate) -> str:

@@ -4,6 +4,7 @@ with the relations before it as they are now, and with those behind it as they w
 A relation in which a block is not linear (behind an outer, SEMI or ANTI join, in a subquery of WHERE) may have a key: a
 column that is equal to one of a relation in which the block is linear. Then its changed rows change nothing but what
 rows with their keys give. So its term is what these rows give with it as it is now, less what they give with it as it was.
+Of the relation that has that key no other rows are read, wherever it stands.
 
 Sources: M. Budiu et al., DBSP (VLDB 2023), the bilinear rule, for n relations: what a join gives now, less what it gave, is
 the sum over i of T1 now ⋈ … ⋈ ΔTi ⋈ … ⋈ Tn before. A. Gupta, I. S. Mumick, Maintenance of Materialized Views (1995): outer
@@ -20,12 +21,10 @@ from reconciler.sql.block_model import RelationUse, Span
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A column of a relation, and the one that it is equal to: the place of its relation, its name, and what the block
-    calls it, as a text."""
+    """A column of a relation, and the one that it is equal to: the place of its relation, and its name."""
 
     outer: int
     outer_column: str
-    called: str
     column: str
 
 
@@ -57,17 +56,9 @@ def key_of(uses: Sequence[RelationUse], place: int) -> Key | None:
         return None
     for at, use in enumerate(uses):
         for column, other, end in use.joined:
-            called = _called(use, column)
-            if other == place and use.is_linear and called is not None:
-                return Key(at, column, called, end)
+            if other == place and use.is_linear:
+                return Key(at, column, end)
     return None
-
-
-def _called(use: RelationUse, column: str) -> str | None:
-    """What the block calls a column of a relation (folded); None where a SELECT in FROM does not hand it on."""
-    if not use.within:
-        return f"{quoted(use.name)}.{quoted(column)}"
-    return next((f"{quoted(alias)}.{quoted(name)}" for own, alias, name in use.shown if own == column), None)
 
 
 def places_of_change(uses: Sequence[RelationUse], changed: Collection[str]) -> tuple[int, ...]:
@@ -93,14 +84,18 @@ def term_text(query: str, span: Span, term: Term, change: str | None = None) -> 
     """A part of the query as a term has it. `change`: a column of the changed rows, which SELECTs in FROM hand on."""
     uses, place, changed = term.uses, term.place, term.changed
     put: list[tuple[Span, str]] = []
-    is_linear = uses[place].is_linear
+    is_linear, key = uses[place].is_linear, key_of(uses, place)
     for at, use in enumerate(uses):
         if not span.has(use.span):
             continue
+        read = None
         if (at == place and (is_linear or term.was)) or (at > place and use.relation in changed):
             changed_rows = term.rows or changed_source(use.relation)
-            name = changed_rows if at == place and is_linear else former_source(use.relation)
-            put.append((use.span, f"`{name}`" if use.has_alias else f"`{name}` AS {quoted(use.name)}"))
+            read = f"`{changed_rows if at == place and is_linear else former_source(use.relation)}`"
+        if key is not None and at == key.outer:
+            read = _with_changed_keys(read or use.span.of(query), key, uses[place].relation)
+        if read is not None:
+            put.append((use.span, read if use.has_alias else f"{read} AS {quoted(use.name)}"))
     if change is not None and is_linear:
         for at, layer in enumerate(uses[place].within):
             handed = change_of(replace(uses[place], within=uses[place].within[at + 1 :]), change)
@@ -112,11 +107,10 @@ def term_text(query: str, span: Span, term: Term, change: str | None = None) -> 
     return "".join((*parts, query[position : span.end]))
 
 
-def with_changed_keys(uses: Sequence[RelationUse], place: int) -> str:
-    """The condition that rows have a key of the changed rows of the relation at that place."""
-    key = key_of(uses, place)
-    assert key is not None, "a relation without a key has no term"
-    return f"{key.called} IN (SELECT {quoted(key.column)} FROM `{changed_source(uses[place].relation)}`)"
+def _with_changed_keys(read: str, key: Key, relation: str) -> str:
+    """The rows of what is read that have a key of the changed rows of a relation."""
+    keys = f"SELECT {quoted(key.column)} FROM `{changed_source(relation)}`"
+    return f"(SELECT * FROM {read} WHERE {quoted(key.outer_column)} IN ({keys}))"
 
 
 def change_of(use: RelationUse, change: str) -> str:

@@ -1,5 +1,5 @@
 SELECT `__key_0`
 FROM (SELECT `o_custkey` AS `__key_0`
 FROM `__changed_orders` AS `orders`
-WHERE (o_shippriority = 0))
+WHERE o_shippriority = 0)
 GROUP BY `__key_0`

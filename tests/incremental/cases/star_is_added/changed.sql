@@ -10,14 +10,16 @@ FROM (SELECT o.*, c_mktsegment
 FROM `__went_orders` o LEFT JOIN `__former_customer` AS `customer` ON c_custkey = o.o_custkey)
 UNION ALL SELECT *, 1
 FROM (SELECT o.*, c_mktsegment
-FROM orders o LEFT JOIN customer ON c_custkey = o.o_custkey
-WHERE `o`.`o_custkey` IN (SELECT `c_custkey`
-FROM `__changed_customer`))
+FROM (SELECT *
+FROM orders
+WHERE `o_custkey` IN (SELECT `c_custkey`
+FROM `__changed_customer`)) o LEFT JOIN customer ON c_custkey = o.o_custkey)
 UNION ALL SELECT *, -1
 FROM (SELECT o.*, c_mktsegment
-FROM orders o LEFT JOIN `__former_customer` AS `customer` ON c_custkey = o.o_custkey
-WHERE `o`.`o_custkey` IN (SELECT `c_custkey`
-FROM `__changed_customer`))) SELECT `a`, `b`, CAST(sum(`__sign`) AS BIGINT) AS `__copies`
+FROM (SELECT *
+FROM orders
+WHERE `o_custkey` IN (SELECT `c_custkey`
+FROM `__changed_customer`)) o LEFT JOIN `__former_customer` AS `customer` ON c_custkey = o.o_custkey)) SELECT `a`, `b`, CAST(sum(`__sign`) AS BIGINT) AS `__copies`
 FROM (SELECT CAST(`0` AS STRING) AS `a`, CAST(`1` AS INT) AS `b`, `__sign`
 FROM __rows)
 GROUP BY `a`, `b`

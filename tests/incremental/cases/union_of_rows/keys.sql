@@ -1,7 +1,7 @@
 SELECT `__key_0`
 FROM (SELECT o_custkey AS `__key_0`
 FROM `__changed_orders` AS `orders`
-WHERE (o_shippriority = 1)
+WHERE o_shippriority = 1
 UNION ALL SELECT c_custkey AS `__key_0`
 FROM `__changed_customer` AS `customer`)
 GROUP BY `__key_0`
