@@ -80,7 +80,7 @@ class AggregateWalk(LinearWalk):
             keys = distinct
         if any(isinstance(key.unnest(), exp.Literal) or key.find(exp.Query) is not None for key in keys):
             return NotKept("it groups by what is no expression of columns")
-        return self.groups_by(node, keys, *rows)
+        return self.groups_by(node, keys, rows)
 
     def origin_of_block(self, node: exp.Select) -> Origin | NotKept:
         """What a block reads in its FROM, where it is no subquery of an expression and all its columns are known."""
@@ -106,14 +106,15 @@ class AggregateWalk(LinearWalk):
             return NotKept("its GROUP BY is not surely understood", "write each key as an expression")
         return keys
 
-    def groups_by(
-        self, node: exp.Select, keys: Sequence[exp.Expr], uses: tuple[FoundUse, ...], beside: frozenset[str]
-    ) -> Groups | NotKept:
-        """The rows of a block by keys; `uses` are the relations of its FROM, `beside` those that subqueries there read."""
+    def groups_by(self, node: exp.Select, keys: Sequence[exp.Expr], origin: Origin) -> Groups | NotKept:
+        """The rows of a block by keys; `origin` is what it reads in its FROM."""
         scope, named = self.seen[id(node)]
         keyed = keyed_tables(node, self.relations)
         fixed = self.decided(node, keys, scope, named, keyed)
-        return fixed if isinstance(fixed, NotKept) else Groups(uses, tuple(keys), keyed, fixed | beside, scope, named)
+        if isinstance(fixed, NotKept):
+            return fixed
+        every = (*origin.keyed, *keyed)
+        return Groups(origin.uses, tuple(keys), every, fixed | origin.fixed, scope, named)
 
     def _distinct_items(self, node: exp.Select) -> tuple[exp.Expr, ...] | NotKept:
         """The items of a SELECT DISTINCT without GROUP BY: these are its keys. With aggregates it has no keys."""

@@ -133,7 +133,7 @@ def _grouped_block(walk: AggregateWalk, parsed: Parsed, block: _Block, keys: Seq
     """A block by these of its keys."""
     items = [block.items[key] for key in keys]
     text = block_text(walk.text, parsed.tokens, block.node, has_windows=True)
-    groups = walk.groups_by(block.node, [one.node for one in items if one.name is None], *block.rows)
+    groups = walk.groups_by(block.node, [one.node for one in items if one.name is None], block.rows)
     if text is None or isinstance(groups, NotKept):
         raise Refused(groups if isinstance(groups, NotKept) else NOT_TOLD_APART)
     reading = Reading(walk, parsed, block.node, groups)

@@ -70,9 +70,10 @@ def _block(walk: LinearWalk, parsed: Parsed, node: exp.Select) -> LinearBlock | 
     if isinstance(fixed, NotKept):
         return fixed
     text = block_text(walk.text, parsed.tokens, node)
-    relations = relation_uses(walk, node, origin[0], parsed, text, keyed) if text is not None else None
+    every = (*origin.keyed, *keyed)
+    relations = relation_uses(walk, node, origin.uses, parsed, text, every) if text is not None else None
     if text is None or relations is None:
         return NOT_TOLD_APART
     if may_take_today(parsed.tokens, text.whole):
         return TAKES_TODAY
-    return LinearBlock(Span(text.whole.start, (text.where or text.origin).end), text.where, relations, fixed | origin[1])
+    return LinearBlock(Span(text.whole.start, (text.where or text.origin).end), text.where, relations, fixed | origin.fixed)

@@ -8,7 +8,7 @@ reads. A SELECT in FROM that is linear itself is as good as its relations.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Final
 
 from sqlglot import exp
 
@@ -17,7 +17,7 @@ from reconciler.sql.block_model import BlockText, Layer, NotKept, RelationUse, S
 from reconciler.sql.block_texts import block_text
 from reconciler.sql.blocks import Analyser
 from reconciler.sql.joined_columns import JoinedColumn, ShownColumn, Sight, items_of_from, joined_columns
-from reconciler.sql.keyed_subqueries import KeyedTable
+from reconciler.sql.keyed_subqueries import KeyedTable, keyed_tables
 from reconciler.sql.lineage_whole import is_whole
 from reconciler.sql.places import own_offset
 from reconciler.sql.query import Parsed, parse_query
@@ -54,8 +54,14 @@ class FoundUse:
     within: tuple[exp.Subquery, ...] = ()
 
 
-Origin: TypeAlias = tuple[tuple[FoundUse, ...], frozenset[str]]
-"""The relations of a FROM in their order, and those (keys) that subqueries of expressions within it read."""
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The relations of a FROM in their order, and those that subqueries of expressions within it read: `keyed` where rows
+    with one key decide for a row, `fixed` (keys) are others. Places of `keyed` are those of `uses`."""
+
+    uses: tuple[FoundUse, ...]
+    fixed: frozenset[str] = frozenset()
+    keyed: tuple[KeyedTable, ...] = ()
 
 
 class LinearWalk(Analyser):
@@ -81,11 +87,13 @@ class LinearWalk(Analyser):
             return NotKept("LATERAL VIEW has no rule", "put the rows that it makes into a MATERIALIZED view")
         found: list[FoundUse] = []
         fixed: frozenset[str] = frozenset()
+        keyed: list[KeyedTable] = []
         for index, item in enumerate(items_of_from(node)):
             origin = self._of_query(item) if isinstance(item, exp.Subquery) else self._of_name(item, self.seen[id(node)][1])
             if isinstance(origin, NotKept):
                 return origin
-            uses, fixed = origin[0], fixed | origin[1]
+            uses, fixed = origin.uses, fixed | origin.fixed
+            keyed += [replace(one, outer=(len(found) + one.outer[0], one.outer[1])) for one in origin.keyed]
             if index:
                 join = node.args["joins"][index - 1]
                 if join.method or join.kind not in _JOINS:
@@ -101,7 +109,7 @@ class LinearWalk(Analyser):
                 )
         if not any(one.is_linear for one in found):
             return NotKept("FULL JOIN has no rule")
-        return tuple(found), fixed
+        return Origin(tuple(found), fixed, tuple(keyed))
 
     def _of_name(self, item: exp.Expr, named: Named) -> Origin | NotKept:
         if not isinstance(item, exp.Table) or relation_key(item) in named:
@@ -111,7 +119,7 @@ class LinearWalk(Analyser):
         alias = item.args.get("alias")
         if alias is not None and alias.args.get("columns"):
             return NotKept(f"the alias of {item.name} renames columns", "rename them in the select list")
-        return (FoundUse(item),), frozenset()
+        return Origin((FoundUse(item),))
 
     def _of_query(self, item: exp.Subquery) -> Origin | NotKept:
         """What a SELECT in FROM reads."""
@@ -132,10 +140,12 @@ class LinearWalk(Analyser):
         origin = self.origin(node)
         if isinstance(origin, NotKept):
             return origin
-        fixed = self.decided(node, node.expressions, scope, named)
+        keyed = keyed_tables(node, self.relations)
+        fixed = self.decided(node, node.expressions, scope, named, keyed)
         if isinstance(fixed, NotKept):
             return fixed
-        return tuple(replace(one, within=(item, *one.within)) for one in origin[0]), fixed | origin[1]
+        uses = tuple(replace(one, within=(item, *one.within)) for one in origin.uses)
+        return Origin(uses, fixed | origin.fixed, (*origin.keyed, *keyed))
 
     def why_not_linear(self, node: exp.Select) -> NotKept | None:
         """What is in a SELECT, besides its FROM, that makes its rows of several."""
@@ -249,7 +259,7 @@ def relation_uses(
         found.append(_use(one.table, span, one.is_linear, layers, tuple(columns), shown))
     for of in keyed:
         span = written_span(of.table.this)
-        if span is None or text.where is None or not text.where.has(span):
+        if span is None or not any(part is not None and part.has(span) for part in (text.origin, text.where)):
             return None
         found.append(_use(of.table, span, False))
     return tuple(found)

@@ -76,6 +76,8 @@ def _nested_by(chance: Random, w: str = "", has_right_joins: bool = True) -> tup
         one, other = chance.choice(names), chance.choice(names)
         key = chance.choice((f"{one}.k", f"{one}.k", f"{other}.v", f"{one}.k + 1"))
         where = chance.choice(("", f" WHERE {other}.v > 0", f" WHERE {one}.g IS NOT NULL", f" WHERE {one}.k = {other}.k"))
+        if chance.random() < 0.25:
+            where = chance.choice(_SUBQUERIES).format(t=other)
         last = w.replace("t.", f"{one}.")
         return f"(SELECT {key} AS k, {one}.g, {other}.v{last} FROM {text}{where}) AS {name}", name
 

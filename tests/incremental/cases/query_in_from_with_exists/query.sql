@@ -1,0 +1,4 @@
+SELECT segment, COUNT(*) AS customers
+FROM (SELECT c_mktsegment AS segment FROM customer
+  WHERE c_mktsegment <> 'HOUSEHOLD' AND NOT EXISTS (SELECT 1 FROM orders WHERE o_custkey = c_custkey)) AS idle
+GROUP BY segment
