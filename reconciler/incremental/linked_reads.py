@@ -45,9 +45,10 @@ def linked_reads(
 def _of_term(uses: Sequence[RelationUse], place: int, changed: Collection[str], whole: Collection[str]) -> TermReads:
     found = [LinkedRead(changed_source(uses[place].relation))]
     key, at = key_of(uses, place), {place: 0}
-    if key is not None:
-        at = {key.outer: 1}
-        found += _reads(uses, place, key.outer, changed, LinkedRead("", 0, ((key.column, key.outer_column),)))
+    for hop in key or ():
+        # What leads to the last of them is read once more, for what that one is joined with.
+        found += _reads(uses, place, hop.place, changed, LinkedRead("", len(found) - 1, hop.pairs))
+        at = {hop.place: len(found) - 1}
     waiting = [*at]
     while waiting:
         reached = waiting.pop(0)

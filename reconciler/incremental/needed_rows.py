@@ -42,7 +42,10 @@ def needed_by_term(uses: Sequence[RelationUse], place: int, keys: ChangedKeys) -
     found: list[dict[str, KeyRange]] = [{} for _ in uses]
     key = key_of(uses, place)
     starts = [(column, place, column) for column in sorted({column for column, _, _ in uses[place].joined})]
-    for own, at, column in starts if key is None else [(key.column, key.outer, key.outer_column)]:
+    if key is not None:
+        # Of more than one hop the last has other values than those that changed.
+        starts = [(column, key[0].place, own) for column, own in key[0].pairs] if len(key) == 1 else []
+    for own, at, column in starts:
         waiting, seen = [(at, column)], {(at, column)}
         range_ = keys(uses[place].relation, own)
         while waiting and range_ is not None:

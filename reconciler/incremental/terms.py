@@ -1,10 +1,12 @@
 """What a change of a join is: a sum of terms, one for each relation that changed. A term joins the changed rows of that one
 with the relations before it as they are now, and with those behind it as they were. So there are n terms, and not 2^n - 1.
 
-A relation in which a block is not linear (behind an outer, SEMI or ANTI join, in a subquery of WHERE) may have a key: a
-column that is equal to one of a relation in which the block is linear. Then its changed rows change nothing but what
+A relation in which a block is not linear (behind an outer, SEMI or ANTI join, in a subquery of WHERE) may have a key:
+columns that are equal to those of a relation in which the block is linear. Then its changed rows change nothing but what
 rows with their keys give. So its term is what these rows give with it as it is now, less what they give with it as it was.
-Of the relation that has that key no other rows are read, wherever it stands.
+Of the relation that has that key no other rows are read, wherever it stands. A key may also lead there by other relations,
+as where a table is joined with what is itself brought by a LEFT JOIN: its changed rows say which rows of that one they have
+to do with, and these say which keys.
 
 Sources: M. Budiu et al., DBSP (VLDB 2023), the bilinear rule, for n relations: what a join gives now, less what it gave, is
 the sum over i of T1 now ⋈ … ⋈ ΔTi ⋈ … ⋈ Tn before. A. Gupta, I. S. Mumick, Maintenance of Materialized Views (1995): outer
@@ -13,6 +15,7 @@ joins and subqueries by the keys that changed.
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from reconciler.base.dataclass import dataclass
 from reconciler.base.names import quoted
@@ -20,12 +23,16 @@ from reconciler.sql.block_model import RelationUse, Span
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
-    """A column of a relation, and the one that it is equal to: the place of its relation, and its name."""
+class Hop:
+    """The relation at a place, whose columns are equal to those of the one before it: in each pair the latter's comes
+    first."""
 
-    outer: int
-    outer_column: str
-    column: str
+    place: int
+    pairs: tuple[tuple[str, str], ...]
+
+
+Key: TypeAlias = tuple[Hop, ...]
+"""From a relation to one in which the block is linear, which is the last. Each is equal to the one before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +61,19 @@ def key_of(uses: Sequence[RelationUse], place: int) -> Key | None:
     """By what rows of a relation in which the block is not linear are reached; None: by nothing that is known."""
     if uses[place].is_linear:
         return None
-    for at, use in enumerate(uses):
-        for column, other, end in use.joined:
-            if other == place and use.is_linear:
-                return Key(at, column, end)
+    keys: list[tuple[int, Key]] = [(place, ())]
+    seen = {place}
+    # The list grows: those with fewer hops come first.
+    for reached, key in keys:
+        for at in sorted(range(len(uses)), key=lambda at: not uses[at].is_linear):
+            pairs = tuple((end, column) for column, other, end in uses[at].joined if other == reached)
+            if not pairs or at in seen:
+                continue
+            longer = (*key, Hop(at, pairs))
+            if uses[at].is_linear:
+                return longer
+            seen.add(at)
+            keys.append((at, longer))
     return None
 
 
@@ -92,8 +108,8 @@ def term_text(query: str, span: Span, term: Term, change: str | None = None) -> 
         if (at == place and (is_linear or term.was)) or (at > place and use.relation in changed):
             changed_rows = term.rows or changed_source(use.relation)
             read = f"`{changed_rows if at == place and is_linear else former_source(use.relation)}`"
-        if key is not None and at == key.outer:
-            read = _with_changed_keys(read or use.span.of(query), key, uses[place].relation)
+        if key is not None and at == key[-1].place:
+            read = f"(SELECT * FROM {_with_keys(query, term, key)})"
         if read is not None:
             put.append((use.span, read if use.has_alias else f"{read} AS {quoted(use.name)}"))
     if change is not None and is_linear:
@@ -107,10 +123,16 @@ def term_text(query: str, span: Span, term: Term, change: str | None = None) -> 
     return "".join((*parts, query[position : span.end]))
 
 
-def _with_changed_keys(read: str, key: Key, relation: str) -> str:
-    """The rows of what is read that have a key of the changed rows of a relation."""
-    keys = f"SELECT {quoted(key.column)} FROM `{changed_source(relation)}`"
-    return f"(SELECT * FROM {read} WHERE {quoted(key.outer_column)} IN ({keys}))"
+def _with_keys(query: str, term: Term, key: Key) -> str:
+    """The relation to which a key leads, less the rows that none of the changed ones has to do with: the end of a query."""
+    rows = f"`{changed_source(term.uses[term.place].relation)}`"
+    for hop in key:
+        use = term.uses[hop.place]
+        is_former = hop.place > term.place and use.relation in term.changed
+        name = f"`{former_source(use.relation)}`" if is_former else use.span.of(query)
+        columns, own = (", ".join(quoted(pair[at]) for pair in hop.pairs) for at in (0, 1))
+        rows = f"{name} WHERE {own if len(hop.pairs) == 1 else f'({own})'} IN (SELECT {columns} FROM {rows})"
+    return rows
 
 
 def change_of(use: RelationUse, change: str) -> str:

@@ -77,14 +77,15 @@ class _Item:
 
 
 class Sight:
-    """What the names of columns mean over the FROM of a block, whose relations are counted from `first`."""
+    """What the names of columns mean over the FROM of a block, whose relations are counted from `first`. `tables` are these
+    as they stand there."""
 
     def __init__(self, node: exp.Select, relations: Mapping[str, Mapping[str, str | None]], first: int = 0) -> None:
         self._node = node
         self._items: list[_Item] = []
         self._within: list[Sight] = []
         self._kinds: dict[Place, str | None] = {}
-        self.count: int = 0
+        self.tables: list[exp.Expr] = []
         end = first
         for item in items_of_from(node):
             start = end
@@ -93,12 +94,18 @@ class Sight:
                 self._within.append(within)
                 self._kinds |= within._kinds
                 columns, end = within.given(), start + within.count
+                self.tables += within.tables
             else:
                 declared = relations[relation_key(item)] if isinstance(item, exp.Table) else {}
                 columns, end = {fold(name): (start, fold(name)) for name in declared}, start + 1
                 self._kinds |= {(start, fold(name)): kind for name, kind in declared.items()}
+                self.tables.append(item)
             self._items.append(_Item(item, fold(item.alias_or_name), columns, start, end))
-        self.count = end - first
+
+    @property
+    def count(self) -> int:
+        """How many relations there are."""
+        return len(self.tables)
 
     def with_those_within(self) -> Iterator["Sight"]:
         """This, and that of each SELECT in FROM."""

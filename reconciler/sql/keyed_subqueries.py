@@ -1,14 +1,17 @@
-"""Subqueries of WHERE whose answer for a row depends on the rows with one key only: those that are equal to a column of it.
+"""Subqueries of WHERE whose answer for a row depends on few rows of what they read: those with equal keys.
 
-- EXISTS, or a query for one value, over one relation, whose WHERE holds a column of it equal to a column of the block's
+- EXISTS, or a query for one value, over relations, whose WHERE holds a column of theirs equal to a column of the block's
   FROM, as a part of its AND. Which rows it looks at, for a row of the block, is decided by that equality among others.
-- `x IN (SELECT y FROM …)` over one relation, as a part of the AND of the block's WHERE. Where it groups, `y` is among its
-  keys. Within a NOT the answer depends on whether there is any NULL.
+- `x IN (SELECT y FROM …)` over relations, as a part of the AND of the block's WHERE. Where it groups, `y` is among its keys.
+  Within a NOT the answer depends on whether there is any NULL.
+- From the relation that has that column, equalities lead to others that it is joined with (`joined_columns`), and to those
+  of a subquery of its WHERE, by the same rules.
 
-Both columns are as `joined_columns` has them: whole numbers or dates of one declared type.
+Columns are as `joined_columns` has them: whole numbers or dates of one declared type.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from sqlglot import exp
@@ -16,17 +19,15 @@ from sqlglot import exp
 from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.sql.grouping import is_plain_group
-from reconciler.sql.joined_columns import Place, Sight, equalities, parts_of
+from reconciler.sql.joined_columns import Place, Sight, equalities, items_of_from, joined_columns, parts_of
 from reconciler.sql.references import relation_key
 
 _BEYOND: Final = (
     "with_",
-    "joins",
     "laterals",
     "limit",
     "offset",
     "qualify",
-    "distinct",
     "windows",
     "sort",
     "cluster",
@@ -36,42 +37,69 @@ _BEYOND: Final = (
 
 
 @dataclass(frozen=True, slots=True)
+class Equal:
+    """A column (folded) of a relation, as it stands in FROM of the block or of a subquery, and the column of the other one
+    that is equal to it."""
+
+    table: exp.Expr
+    column: str
+    own: str
+
+
+@dataclass(frozen=True, slots=True)
 class KeyedTable:
-    """A relation that such a subquery reads: a column of it (folded), and the column of a relation of FROM that it is equal
-    to: that one's index and the column (folded)."""
+    """A relation that such a subquery reads, and what its columns are equal to."""
 
     table: exp.Table
-    column: str
-    outer: Place
+    equal: tuple[Equal, ...]
 
 
 def keyed_tables(node: exp.Select, relations: Mapping[str, Mapping[str, str | None]]) -> tuple[KeyedTable, ...]:
     """The relations of such subqueries of the WHERE of a block."""
+    return tuple(_keyed_tables(node, Sight(node, relations), relations))
+
+
+def _keyed_tables(node: exp.Select, outer: Sight, relations: Mapping[str, Mapping[str, str | None]]) -> Iterator[KeyedTable]:
     clause = node.args.get("where")
-    return _keyed_tables(clause.this, Sight(node, relations), relations) if clause is not None else ()
-
-
-def _keyed_tables(
-    where: exp.Expr, outer: Sight, relations: Mapping[str, Mapping[str, str | None]]
-) -> tuple[KeyedTable, ...]:
-    positive = [one for one in parts_of(where) if isinstance(one, exp.In)]
-    found = []
-    for node in _subqueries(where):
-        table = _only_table(node, relations)
-        if table is None:
+    if clause is None:
+        return
+    asked = [one for one in parts_of(clause.this) if isinstance(one, exp.In)]
+    for query in _subqueries(clause.this):
+        if not _reads_plainly(query, relations):
             continue
-        inner = Sight(node, relations)
-        parent = node.parent.parent if isinstance(node.parent, exp.Subquery) else node.parent
-        if isinstance(parent, exp.In):
-            # One in a list of values is for one value, of which there may be too many.
-            query = parent.args.get("query")
-            is_asked = (query is node or query is node.parent) and any(one is parent for one in positive)
-            pair = _of_in(parent, node, inner, outer) if is_asked else None
-        else:
-            pair = _of_where(node, inner, outer)
-        if pair is not None:
-            found.append(KeyedTable(table, pair[0][1], pair[1]))
-    return tuple(found)
+        inner = Sight(query, relations)
+        pairs = [*_of_where(query, inner, outer)]
+        parent = query.parent.parent if isinstance(query.parent, exp.Subquery) else query.parent
+        if any(parent is one for one in asked) and isinstance(parent, exp.In):
+            # One in a list of values is for one value.
+            is_asked = parent.args.get("query") in (query, query.parent)
+            pairs += _of_in(parent, query, inner, outer) if is_asked else ()
+        found = _reached(inner, outer, pairs)
+        yield from found
+        tables = {id(one.table) for one in found}
+        for one in _keyed_tables(query, inner, relations):
+            tables.add(id(one.table))
+            known = tuple(equal for equal in one.equal if id(equal.table) in tables)
+            if known:
+                yield replace(one, equal=known)
+
+
+def _reached(inner: Sight, outer: Sight, pairs: list[tuple[Place, Place]]) -> list[KeyedTable]:
+    """The relations of a subquery to which equalities lead, from what its columns are equal to outside."""
+    equal: dict[int, list[Equal]] = {}
+    for own, of_block in pairs:
+        equal.setdefault(own[0], []).append(Equal(outer.tables[of_block[0]], of_block[1], own[1]))
+    joined, waiting = joined_columns(inner), [*equal]
+    reached = {*waiting}
+    while waiting:
+        at = waiting.pop()
+        for column, other, end in joined[at]:
+            equal.setdefault(other, []).append(Equal(inner.tables[at], column, end))
+            if other not in reached:
+                reached.add(other)
+                waiting.append(other)
+    tables = {at: inner.tables[at] for at in sorted(equal)}
+    return [KeyedTable(table, tuple(equal[at])) for at, table in tables.items() if isinstance(table, exp.Table)]
 
 
 def _subqueries(where: exp.Expr) -> Iterator[exp.Select]:
@@ -85,44 +113,47 @@ def _subqueries(where: exp.Expr) -> Iterator[exp.Select]:
             waiting += one.iter_expressions()
 
 
-def _only_table(node: exp.Select, relations: Mapping[str, Mapping[str, str | None]]) -> exp.Table | None:
-    """What a subquery reads, if that is one relation and the subquery has nothing that looks at other rows."""
-    origin = node.args.get("from_")
-    table = origin.this if origin is not None else None
-    if not isinstance(table, exp.Table) or any(node.args.get(part) for part in _BEYOND):
-        return None
+def _reads_plainly(node: exp.Select, relations: Mapping[str, Mapping[str, str | None]]) -> bool:
+    """Whether a subquery reads relations, and has nothing that looks at other rows."""
+    items = items_of_from(node)
+    if not items or any(node.args.get(part) for part in _BEYOND) or node.find(exp.Window) is not None:
+        return False
+    for join in node.args.get("joins") or ():
+        if join.method or join.args.get("using") or join.side == "FULL" or join.kind in ("SEMI", "ANTI"):
+            return False
+    return all(isinstance(item, exp.Table) and _is_relation(item, relations) for item in items)
+
+
+def _is_relation(table: exp.Table, relations: Mapping[str, Mapping[str, str | None]]) -> bool:
     if any(part and name not in ("this", "alias") for name, part in table.args.items()):
-        return None
+        return False
     alias = table.args.get("alias")
-    if relation_key(table) not in relations or (alias is not None and alias.args.get("columns")):
-        return None
-    if len([*node.find_all(exp.Query)]) > 1 or node.find(exp.Window) is not None:
-        return None
-    return table
+    return relation_key(table) in relations and (alias is None or not alias.args.get("columns"))
 
 
-def _of_where(node: exp.Select, inner: Sight, outer: Sight) -> tuple[Place, Place] | None:
-    for one, other, _ in equalities(node):
+def _of_where(node: exp.Select, inner: Sight, outer: Sight) -> Iterator[tuple[Place, Place]]:
+    for one, other, join in equalities(node):
         for own, of_block in ((one, other), (other, one)):
             pair = _pair(inner.place(own), outer.place(of_block), inner, outer)
-            # A field of a column of the subquery's relation comes before a column of a relation outside.
-            if pair is not None and inner.place(of_block) is None and not inner.has_column(fold(of_block.table)):
-                return pair
-    return None
+            # A field of a column of the subquery's relations comes before a column of a relation outside.
+            is_outside = inner.place(of_block) is None and not inner.has_column(fold(of_block.table))
+            if join is None and pair is not None and is_outside:
+                yield pair
 
 
-def _of_in(parent: exp.In, node: exp.Select, inner: Sight, outer: Sight) -> tuple[Place, Place] | None:
+def _of_in(parent: exp.In, node: exp.Select, inner: Sight, outer: Sight) -> list[tuple[Place, Place]]:
     item = node.expressions[0].unalias() if len(node.expressions) == 1 else None
     if not isinstance(item, exp.Column) or not isinstance(parent.this, exp.Column):
-        return None
+        return []
     group = node.args.get("group")
     if group is None and node.args.get("having") is not None:
-        return None
+        return []
     if group is not None:
         keys = [inner.place(key) for key in group.expressions if isinstance(key, exp.Column)]
         if not is_plain_group(group) or group.args.get("all") or inner.place(item) not in keys:
-            return None
-    return _pair(inner.place(item), outer.place(parent.this), inner, outer)
+            return []
+    pair = _pair(inner.place(item), outer.place(parent.this), inner, outer)
+    return [pair] if pair is not None else []
 
 
 def _pair(own: Place | None, of_block: Place | None, inner: Sight, outer: Sight) -> tuple[Place, Place] | None:

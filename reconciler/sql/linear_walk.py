@@ -57,7 +57,7 @@ class FoundUse:
 @dataclass(frozen=True, slots=True)
 class Origin:
     """The relations of a FROM in their order, and those that subqueries of expressions within it read: `keyed` where rows
-    with one key decide for a row, `fixed` (keys) are others. Places of `keyed` are those of `uses`."""
+    with equal keys decide for a row, `fixed` (keys) are others."""
 
     uses: tuple[FoundUse, ...]
     fixed: frozenset[str] = frozenset()
@@ -93,7 +93,7 @@ class LinearWalk(Analyser):
             if isinstance(origin, NotKept):
                 return origin
             uses, fixed = origin.uses, fixed | origin.fixed
-            keyed += [replace(one, outer=(len(found) + one.outer[0], one.outer[1])) for one in origin.keyed]
+            keyed += origin.keyed
             if index:
                 join = node.args["joins"][index - 1]
                 if join.method or join.kind not in _JOINS:
@@ -247,21 +247,24 @@ def relation_uses(
     found = []
     query = walk.text
     sight = Sight(node, walk.relations)
-    joined = [[*one] for one in joined_columns(sight)]
-    for at, of in enumerate(keyed, len(uses)):
-        joined[of.outer[0]].append((of.outer[1], at, of.column))
+    joined = [*([*one] for one in joined_columns(sight)), *([] for _ in keyed)]
+    tables: list[exp.Table] = [*(one.table for one in uses), *(one.table for one in keyed)]
+    places = {id(table): at for at, table in enumerate(tables)}
+    for of in keyed:
+        for equal in of.equal:
+            joined[places[id(equal.table)]].append((equal.column, places[id(of.table)], equal.own))
     within = {id(one): one.this for use in uses for one in use.within}
     texts = {key: block_text(query, parsed.tokens, node) for key, node in within.items()}
-    for one, columns, shown in zip(uses, joined, sight.shown(), strict=True):
+    for one, columns, shown in zip(uses, joined[: len(uses)], sight.shown(), strict=True):
         span, layers = written_span(one.table.this), _layers(one, texts)
         if span is None or layers is None or not text.origin.has(span):
             return None
         found.append(_use(one.table, span, one.is_linear, layers, tuple(columns), shown))
-    for of in keyed:
+    for of, columns in zip(keyed, joined[len(uses) :], strict=True):
         span = written_span(of.table.this)
         if span is None or not any(part is not None and part.has(span) for part in (text.origin, text.where)):
             return None
-        found.append(_use(of.table, span, False))
+        found.append(_use(of.table, span, False, joined=tuple(columns)))
     return tuple(found)
 
 

@@ -77,7 +77,8 @@ def _nested_by(chance: Random, w: str = "", has_right_joins: bool = True) -> tup
         key = chance.choice((f"{one}.k", f"{one}.k", f"{other}.v", f"{one}.k + 1"))
         where = chance.choice(("", f" WHERE {other}.v > 0", f" WHERE {one}.g IS NOT NULL", f" WHERE {one}.k = {other}.k"))
         if chance.random() < 0.25:
-            where = chance.choice(_SUBQUERIES).format(t=other)
+            # Deeper ones would be too deep for SQLite's parser.
+            where = chance.choice(_SUBQUERIES if depth == 2 else _SHORT_SUBQUERIES).format(t=other)
         last = w.replace("t.", f"{one}.")
         return f"(SELECT {key} AS k, {one}.g, {other}.v{last} FROM {text}{where}) AS {name}", name
 
@@ -135,7 +136,7 @@ _OF_DECIMALS: Final = (
 )
 _KEYS: Final = ("{t}.g", "{t}.k", "{t}.k % 2", "coalesce({t}.g, 'none')")
 _WHERE: Final = ("", "", " WHERE {t}.v > 0", " WHERE {t}.g IS NOT NULL OR {t}.k = 1")
-_SUBQUERIES: Final = (
+_SHORT_SUBQUERIES: Final = (
     " WHERE EXISTS (SELECT 1 FROM u AS e WHERE e.k = {t}.k AND e.f > 0)",
     " WHERE NOT EXISTS (SELECT 1 FROM t AS e WHERE {t}.k = e.v AND e.g = {t}.g) AND {t}.v > 0",
     " WHERE {t}.v > 1 OR EXISTS (SELECT f FROM u WHERE u.k = {t}.v)",
@@ -145,6 +146,19 @@ _SUBQUERIES: Final = (
     " WHERE {t}.v IN (SELECT e.k FROM t AS e GROUP BY e.k, e.g HAVING COUNT(*) > 1) AND {t}.g IS NOT NULL",
     " WHERE {t}.k NOT IN (SELECT e.k FROM u AS e WHERE e.f = 1)",
     " WHERE {t}.v > (SELECT COUNT(*) FROM u)",
+)
+_SUBQUERIES: Final = (
+    *_SHORT_SUBQUERIES,
+    " WHERE EXISTS (SELECT 1 FROM u AS e JOIN t AS d ON d.k = e.f WHERE e.k = {t}.k AND d.v > 0)",
+    " WHERE {t}.k IN (SELECT DISTINCT e.k FROM t AS e LEFT JOIN u AS d ON d.k = e.v WHERE coalesce(d.f, 0) < 3)",
+    " WHERE {t}.v IN (SELECT e.k FROM u AS e WHERE e.f IN (SELECT d.v FROM t AS d WHERE d.g IS NOT NULL)"
+    " AND e.f > (SELECT MIN(c.k) FROM t AS c WHERE c.v = e.f))",
+    " WHERE NOT EXISTS (SELECT 1 FROM u AS e, t AS d WHERE d.k = e.k AND {t}.v = d.v"
+    " AND EXISTS (SELECT 1 FROM u AS c WHERE c.k = e.f AND c.f = e.k))",
+    " WHERE {t}.v NOT IN (SELECT e.v FROM t AS e WHERE e.k = {t}.k)",
+    " WHERE {t}.v > (SELECT COUNT(*) FROM u AS e JOIN t AS d ON e.f = d.k AND e.k = d.v WHERE d.v = {t}.k)",
+    " WHERE {t}.k IN (SELECT e.k FROM t AS e RIGHT JOIN u AS d ON d.k = e.v AND d.f = e.k"
+    " WHERE d.g IN (SELECT c.g FROM t AS c WHERE c.k = d.k))",
 )
 _HAVING: Final = ("", "", " HAVING COUNT(*) > 1", " HAVING a0 IS NOT NULL", " HAVING SUM({t}.v) > 2 OR COUNT(*) = 1")
 _AROUND: Final = (
