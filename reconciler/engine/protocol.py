@@ -163,7 +163,8 @@ class ViewBuild:
     the query and inline sources call, each after what it calls itself. `kind` is what a user calls it: view, or stream.
 
     `terms`: where the query is a sum of terms, what each of them reads. It gives the same where rows of a source are left
-    out that no term needs, if it stands in any. Empty: nothing is known.
+    out that no term needs, if it stands in any. Empty: nothing is known. `must_find`: rows to which terms lead are to be
+    found by their keys. Where they are not, the build may fail (X700): to read all rows there costs more than it is worth.
     """
 
     view: str
@@ -175,6 +176,7 @@ class ViewBuild:
     functions: tuple[FunctionSource, ...] = ()
     kind: str = "view"
     terms: tuple[tuple[LinkedSource, ...], ...] = ()
+    must_find: bool = False
 
     @property
     def shown(self) -> str:

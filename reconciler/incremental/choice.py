@@ -124,13 +124,18 @@ CHEAPEST: Final = Choice()
 """What is chosen where nobody says otherwise."""
 
 
-def _pays(method: Method, sizes: Sizes) -> bool:
+def must_find(method: Method, sizes: Sizes) -> bool:
+    """Whether following pays only if rows of other relations are found by their keys, and these are not read whole."""
+    return not _pays(method, sizes, searches=False)
+
+
+def _pays(method: Method, sizes: Sizes, *, searches: bool = True) -> bool:
     """Whether to follow such a change as that of this step costs less than the query."""
     if not method.fixed.isdisjoint(sizes.changed):
         return False
     froms = froms_of(method)
     takes_rows_out = isinstance(method, LinearRows) and not sizes.rows_only_came
-    searched = _searched(method, froms, sizes)
+    searched = _searched(method, froms, sizes) if searches else frozenset[str]()
     by_changes = [_by_changes(uses, sizes, searched, takes_rows_out) for uses in froms]
     known = [one for one in by_changes if one is not None]
     whole = _bytes(sizes, [*(use.relation for uses in froms for use in uses), *method.fixed])

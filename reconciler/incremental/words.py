@@ -12,7 +12,7 @@ WAYS: Mapping[str, str] = {
     Way.CHANGES: "by what changed",
     Way.ADDED: "rows added",
     Way.ANEW: "what is kept computed anew",
-    Way.GIVEN_UP: "by its query: what changed did not surely give the same",
+    Way.GIVEN_UP: "by its query: following what changed was not certain, or cost too much",
 }
 """What is said of a way in a line about a step. Of the usual one, from the query, nothing is."""
 

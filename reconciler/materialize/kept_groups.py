@@ -20,7 +20,7 @@ from reconciler.delta.opening import join_location
 from reconciler.delta.tables import is_staged, typed_columns
 from reconciler.engine.protocol import CHANGE_COLUMN, ColumnType, Engine, Source, StoredSource, ViewBuild
 from reconciler.incremental import kept_aggregate
-from reconciler.incremental.choice import Sizes
+from reconciler.incremental.choice import Sizes, must_find
 from reconciler.incremental.model import KeptAggregate, Way, reads_of_terms
 from reconciler.materialize.changed_sources import needed_sources, with_terms
 from reconciler.materialize.view_steps import ENDED, Around, Brought, needed_by, sizes_of, terms_of
@@ -57,14 +57,14 @@ class Kept:
     def is_same_definition(self) -> bool:
         return self.known is not None and self.known.form.partition(":")[0] == self.definition
 
-    def way(self) -> Way:
+    def sizes(self) -> Sizes:
+        """What is known before the step."""
         known, changes = self.known, self.around.changes
         is_current = known is not None and known.form == self.form(changes.before) and self._is_there(known)
         changed = frozenset(changes.of(self.method.relations))
         kept = known.bytes if known is not None and self.is_same_definition else None
-        known_sizes = sizes_of(self.program, self.view, changes)
-        sizes = Sizes(
-            known_sizes,
+        return Sizes(
+            sizes_of(self.program, self.view, changes),
             changed,
             changes.changed_bytes,
             kept,
@@ -72,13 +72,12 @@ class Kept:
             changed_keys=changes.changed_keys,
             needed_bytes=changes.needed_bytes,
         )
-        return self.around.choice.way(self.method, sizes)
 
     def attempts(self, way: Way) -> tuple[Way, ...]:
         """What is tried, in order. Where a least or greatest value may have gone, all that is kept is made anew."""
         return (way, Way.ANEW) if way is Way.CHANGES and self.method.extremes else (way,)
 
-    def keep(self, way: Way, step: int) -> tuple[StreamState, dict[str, str]]:
+    def keep(self, way: Way, step: int, *, must_find: bool) -> tuple[StreamState, dict[str, str]]:
         """Write what is kept after the step; with it come the types of its columns."""
         form = self.form(self.around.changes.now)
         folder = staging_folder(self.program.name, "kept", str(step), self.view.name, form, way.value)
@@ -86,7 +85,7 @@ class Kept:
         terms = terms_of(self.method, self.around.changes.of(self.method.relations)) if way is Way.CHANGES else ()
         settings = dict(sorted(self.program.settings.spark.items()))
         staging = join_location(self.around.location, folder)
-        build = ViewBuild(f"{self.view.name} (kept)", query, (), sources, staging, settings)
+        build = ViewBuild(f"{self.view.name} (kept)", query, (), sources, staging, settings, must_find=must_find)
         built = self.engine.build_view(with_terms(build, self.program, self.view, terms))
         known = self.known
         former = None if known is None else FormerState(known.folder, step - 1, (), known.step)
@@ -132,14 +131,15 @@ class Kept:
 
 
 def by_what_is_kept(work: Kept, build: ViewBuild, step: int) -> Brought:
-    way = work.way()
+    sizes = work.sizes()
+    way = work.around.choice.way(work.method, sizes)
     if way is Way.RECOMPUTED:
         # What is kept tells the next steps how much that is, though they can't go on from it.
         return Brought(work.engine.build_view(build), work.known if work.is_same_definition else None, way)
     state: StreamState | None = None
     for attempt in work.attempts(way):
         try:
-            state, types = work.keep(attempt, step)
+            state, types = work.keep(attempt, step, must_find=must_find(work.method, sizes))
             work.around.kept()
             return Brought(work.engine.build_view(work.finishing(build, state, types)), state, attempt)
         except EngineError as error:

@@ -19,7 +19,7 @@ from reconciler.delta.short_logs import open_log
 from reconciler.delta.transactions import has_commit_after, has_transaction
 from reconciler.engine.protocol import CHANGE_COLUMN, Built, Engine, Source, StoredSource, ViewBuild
 from reconciler.incremental import added_rows, changed_groups, changed_rows
-from reconciler.incremental.choice import Sizes
+from reconciler.incremental.choice import Sizes, must_find
 from reconciler.incremental.linked_reads import TermReads
 from reconciler.incremental.model import ChangedGroups, LinearRows, Way, read_whole, reads_of_terms
 from reconciler.incremental.needed_rows import KeyRange
@@ -56,12 +56,13 @@ class OwnRows:
         table = open_log(self.around.location)
         return table is not None and has_transaction(table, view_transaction(step), self.around.location)
 
-    def way(self, method: LinearRows | ChangedGroups) -> Way:
+    def sizes(self, method: LinearRows | ChangedGroups) -> Sizes:
+        """What is known before the step."""
         changes = self.around.changes
         changed = frozenset(changes.of(method.relations))
         only_came = isinstance(method, LinearRows) and method.beside.isdisjoint(changed)
         only_came = only_came and all(changes.added_bytes(key) is not None for key in changed)
-        sizes = Sizes(
+        return Sizes(
             sizes_of(self.program, self.view, changes),
             changed,
             changes.added_bytes if only_came else changes.changed_bytes,
@@ -74,7 +75,10 @@ class OwnRows:
             changes.changed_keys,
             changes.needed_bytes,
         )
-        return self.around.choice.way(method, sizes)
+
+    def way(self, method: LinearRows | ChangedGroups, sizes: Sizes, step: int) -> Way:
+        """Which way to take in a step."""
+        return self.around.choice.way(method, sizes) if self.stands(step) else Way.RECOMPUTED
 
     def staged(
         self, build: ViewBuild, query: str, folder: str, sources: Sequence[Source], terms: Sequence[TermReads] = ()
@@ -173,14 +177,15 @@ class Groups:
 
 
 def by_rows(work: Rows, build: ViewBuild, step: int) -> Brought:
-    own = work.own
-    way = own.way(work.method) if own.stands(step) else Way.RECOMPUTED
+    own, sizes = work.own, work.own.sizes(work.method)
+    way = own.way(work.method, sizes, step)
     if way is not Way.RECOMPUTED:
         folder = staging_folder(own.program.name, way.value, str(step), own.view.name)
+        some = replace(build, must_find=must_find(work.method, sizes))
         try:
             if way is Way.ADDED:
-                return Brought(work.added(build, folder), None, way, added=folder)
-            return Brought(work.changed(build, folder), None, way, changed=folder)
+                return Brought(work.added(some, folder), None, way, added=folder)
+            return Brought(work.changed(some, folder), None, way, changed=folder)
         except EngineError as error:
             if error.code in ENDED:
                 raise
@@ -191,7 +196,7 @@ def by_rows(work: Rows, build: ViewBuild, step: int) -> Brought:
 
 def by_groups(work: Groups, build: ViewBuild, step: int) -> Brought:
     own = work.own
-    way = own.way(work.method) if own.stands(step) else Way.RECOMPUTED
+    way = own.way(work.method, own.sizes(work.method), step)
     if way is Way.RECOMPUTED:
         return Brought(own.engine.build_view(build), None, way)
     keys, folder = (staging_folder(own.program.name, part, str(step), own.view.name) for part in ("keys", way.value))

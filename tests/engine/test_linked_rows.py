@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from reconciler.base.errors import EngineError
 from reconciler.delta.arrow_writes import put_table
 from reconciler.engine.protocol import LinkedSource, StoredSource, ViewBuild
 from reconciler.engine.spark import linked_rows as linked_rows_module
@@ -57,13 +58,15 @@ def few(source: StoredSource) -> Held | None:
 def found(places: dict[str, str]) -> Callable[..., dict[str, list[tuple[Any, ...]]]]:
     columns = SearchedColumns()
 
-    def by_terms(*terms: tuple[LinkedSource, ...], used: tuple[str, ...] | None = ("ID", "buyer", "city")) -> Any:
+    def by_terms(
+        *terms: tuple[LinkedSource, ...], used: tuple[str, ...] | None = ("ID", "buyer", "city"), must_find: bool = False
+    ) -> Any:
         sources = [
             StoredSource("__changed_orders", "/nowhere", 1, ranges=((0, 1),), changes=True),
             StoredSource("cities", "/c", 0),
         ]
         sources += [StoredSource(name, place, 0, used=used) for name, place in places.items()]
-        build = ViewBuild("v", "SELECT 1", (), tuple(sources), "/staging", {}, terms=terms)
+        build = ViewBuild("v", "SELECT 1", (), tuple(sources), "/staging", {}, terms=terms, must_find=must_find)
         given = linked_rows(build, few, columns)
         return {
             source.name: list(zip(*(column.to_pylist() for column in held.rows.columns), strict=True))
@@ -121,6 +124,17 @@ def test_what_leads_on_from_a_relation_that_is_needed_whole_is_needed_whole(foun
 
 def test_where_it_is_not_known_which_columns_are_used_nothing_is_read(found: Any) -> None:
     assert found((ROOT, TO_ORDERS), used=None) == {}
+
+
+def test_what_must_be_found_is_found_or_refused(found: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    few_cities = LinkedSource("cities", 1, (("Buyer", "id"),))
+    assert set(found((ROOT, TO_ORDERS, few_cities), must_find=True)) == {"orders", "cities"}
+    assert found((ROOT, LinkedSource("orders")), must_find=True) == {}, "nothing leads there: to read all is counted"
+    monkeypatch.setattr(linked_rows_module, "MOST_ROWS", 1)
+    with pytest.raises(EngineError, match="too many rows of orders have to do with what changed for view v"):
+        found((ROOT, TO_ORDERS), must_find=True)
+    with pytest.raises(EngineError, match="too many rows of orders"):
+        found((ROOT, TO_ORDERS, LinkedSource("buyers", 1, (("Buyer", "id"),))), must_find=True)
 
 
 def test_many_rows_are_left_to_spark(found: Any, monkeypatch: pytest.MonkeyPatch) -> None:

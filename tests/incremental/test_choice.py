@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.incremental.choice import FEW_ROWS, Choice, Size, Sizes, can_follow, cheapest
+from reconciler.incremental.choice import FEW_ROWS, Choice, Size, Sizes, can_follow, cheapest, must_find
 from reconciler.incremental.model import Way
 from reconciler.incremental.needed_rows import KeyRange, Within
 from tests.incremental.queries import groups_of, kept_of, linear_of
@@ -45,6 +45,13 @@ FACTS = Sizes({"t": LARGE, "u": SMALL}, **changed(t=10_000), kept=10_000, is_cur
 )
 def test_groups_that_are_kept(sizes: Sizes, way: Way) -> None:
     assert cheapest(GROUPS, sizes) is way
+
+
+def test_rows_must_be_found_where_to_read_all_of_a_relation_does_not_pay() -> None:
+    assert not must_find(GROUPS, FACTS), "the other relation is small"
+    by_few = replace(FACTS, **changed(u=100))
+    assert cheapest(GROUPS, by_few) is Way.CHANGES
+    assert must_find(GROUPS, by_few)
 
 
 def test_a_relation_that_has_no_rule_and_changed_leaves_the_query() -> None:

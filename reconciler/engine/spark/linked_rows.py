@@ -16,6 +16,7 @@ gives are the rows that any term found there.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
 from reconciler.delta.arrow_rows import PlainTable, StoredFile, arrow_schema, fitted, plain_table
 from reconciler.delta.key_ranges import files_between
@@ -43,7 +44,19 @@ def linked_rows(wanted: ViewBuild, few: Few, columns: SearchedColumns) -> dict[S
     search = _Search(wanted, few, columns)
     for term in wanted.terms:
         search.follow(term)
-    return search.found()
+    found = search.found()
+    if wanted.must_find:
+        _require_found(wanted, found, few)
+    return found
+
+
+def _require_found(wanted: ViewBuild, found: Mapping[StoredSource | LogSource, Held], few: Few) -> None:
+    """Raises EngineError (X700) where rows to which terms lead were not found, and are not few."""
+    led_to = {fold(one.source) for term in wanted.terms for one in term if one.via is not None}
+    led_to -= {fold(one.source) for term in wanted.terms for one in term[1:] if one.via is None}
+    for source in wanted.sources:
+        if isinstance(source, StoredSource) and fold(source.name) in led_to and source not in found and few(source) is None:
+            raise EngineError("X700", f"too many rows of {source.name} have to do with what changed for {wanted.shown}")
 
 
 class _Search:
