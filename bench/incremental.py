@@ -136,8 +136,11 @@ class Cpu:
                 self._step_began = cpu_seconds()
             case "view:before" if self._by_view:
                 self._began = cpu_seconds()
-            case "view:effected" if self._by_view:
+            case "view:intended" if self._by_view:
+                # Of a view that has the rows already nothing is published.
                 self.views.append(cpu_seconds() - self._began)
+            case "view:effected" if self._by_view:
+                self.views[-1] = cpu_seconds() - self._began
 
 
 def recomputed(method: KeptAggregate | LinearRows, sizes: Sizes) -> Way:

@@ -7,7 +7,6 @@ sure. A log is read file by file, texts as numbers into a list of all that there
 files tell.
 """
 
-import os
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import reduce
@@ -18,6 +17,7 @@ from reconciler.base.names import fold
 from reconciler.delta.arrow_rows import PlainTable, StoredFile, arrow_schema, fitted, rows_with_texts_once
 from reconciler.engine.protocol import LogSource, Needed, StoredSource
 from reconciler.engine.spark.held_rows import MOST_ROWS, Held, HeldRows
+from reconciler.engine.spark.machine_memory import machine_memory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +36,7 @@ class HeldLogs:
     """Logs from step to step; see the module. For any thread."""
 
     def __init__(self, known: HeldRows, most_held: int = MOST_HELD) -> None:
-        self._known, self._most = known, min(most_held, _memory() // 16)
+        self._known, self._most = known, min(most_held, machine_memory() // 16)
         self._files: OrderedDict[tuple[str, str], pa.Table] = OrderedDict()
         self._bytes = 0
         self._last: tuple[Any, Held] | None = None
@@ -254,11 +254,3 @@ def _is_comparable(kind: "pa.DataType") -> bool:
             types.is_decimal,
         )
     )
-
-
-def _memory() -> int:
-    """The bytes of this machine's memory; where that can't be told, few."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError):
-        return 1 << 30

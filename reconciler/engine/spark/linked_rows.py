@@ -179,14 +179,14 @@ class _FilePart:
 
     def column(self, name: str) -> Any:
         found = self._columns.of(self._table, self._file, [self._fields[fold(name)]])
-        return None if found is None else found[0]
+        return None if found is None else found[0].values
 
     def at(self, places: Any) -> "pa.Table | None":
         import pyarrow as pa
 
         columns = self._columns.of(self._table, self._file, self._table.schema["fields"])
         schema = arrow_schema(self._table.schema)
-        return None if columns is None else pa.table([one.take(places) for one in columns], schema)
+        return None if columns is None else pa.table([one.at(places) for one in columns], schema)
 
 
 class _Table:

@@ -1,22 +1,36 @@
 """Columns of data files, held in this process from search to search: a file never changes, and to read a column again takes
 longer than to look for keys in it.
 
-- A column is held as Arrow has it, in one piece. What is held is bounded; what was used longest ago goes first. A column
-  that is large by itself is read each time.
+- A column is held in one piece, and small: a decimal of at most 18 digits as a whole number, a text once however many rows
+  have it. What is held is bounded by the machine's memory; what was used longest ago goes first. A column that is large by
+  itself is read each time.
 - All columns of a file that are not held are read at once. None, where one is not surely read as Spark reads it
   (`delta.arrow_rows`).
 """
 
 from collections.abc import Sequence
 from threading import Lock
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject, canonical_json
-from reconciler.delta.arrow_rows import PlainTable, StoredFile, rows_of
+from reconciler.delta.arrow_rows import PlainTable, StoredFile, arrow_schema, rows_with_texts_once
+from reconciler.engine.spark.machine_memory import machine_memory
 from reconciler.engine.spark.recently_used import RecentlyUsed
 
-MOST_HELD: Final = 128 << 20
-_LARGEST: Final = 32 << 20
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_HELD: Final = 1 << 30
+_SHARE: Final = 16
+"""Of the machine's memory so much is held at most."""
+
+_LARGE: Final = 4
+"""A column that would take this part of all that is held is not."""
+
+_DIGITS: Final = 18
+"""A decimal of so many fits 64 bits."""
+_DIGITS_OF_64_BITS: Final = 19
 
 _Key = tuple[str, str, str]
 
@@ -24,8 +38,9 @@ _Key = tuple[str, str, str]
 class SearchedColumns:
     """See the module. For any thread."""
 
-    def __init__(self, most_held: int = MOST_HELD) -> None:
-        self._held: RecentlyUsed[_Key, Any] = RecentlyUsed(most_held, lambda column: int(column.nbytes))
+    def __init__(self, most_held: int | None = None) -> None:
+        self._most = min(MOST_HELD, machine_memory() // _SHARE) if most_held is None else most_held
+        self._held: RecentlyUsed[_Key, SearchedColumn] = RecentlyUsed(self._most, lambda column: column.bytes)
         self._lock = Lock()
 
     @property
@@ -33,21 +48,77 @@ class SearchedColumns:
         """How much is held."""
         return self._held.size
 
-    def of(self, table: PlainTable, file: StoredFile, fields: Sequence[JsonObject]) -> list[Any] | None:
-        """The columns of a file of a table with these fields of its schema, each as one array of Arrow's."""
+    def of(self, table: PlainTable, file: StoredFile, fields: Sequence[JsonObject]) -> "list[SearchedColumn] | None":
+        """The columns of a file of a table with these fields of its schema."""
         keys = [(table.location, file.path, canonical_json(field)) for field in fields]
         with self._lock:
             found = {key: column for key in keys if (column := self._held.get(key)) is not None}
-        lacking = [field for field, key in zip(fields, keys, strict=True) if key not in found]
+        lacking = [(key, field) for key, field in zip(keys, fields, strict=True) if key not in found]
         if lacking:
-            narrow = PlainTable(table.location, table.version, {**table.schema, "fields": lacking}, table.files)
-            rows = rows_of(narrow, [file])
+            narrow = PlainTable(
+                table.location, table.version, {**table.schema, "fields": [field for _, field in lacking]}, table.files
+            )
+            rows = rows_with_texts_once(narrow, file)
             if rows is None:
                 return None
-            fresh = [key for key in keys if key not in found]
-            for key, column in zip(fresh, rows.columns, strict=True):
-                found[key] = column.combine_chunks()
-                if column.nbytes <= _LARGEST:
+            for (key, _), kind in zip(lacking, arrow_schema(narrow.schema), strict=True):
+                found[key] = _searched(rows, kind.name, kind.type)
+                if found[key].bytes <= self._most // _LARGE:
                     with self._lock:
                         self._held.put(key, found[key])
         return [found[key] for key in keys]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedColumn:
+    """A column of a file, as it is held, and the type that its values have."""
+
+    values: Any
+    kind: "pa.DataType"
+
+    @property
+    def bytes(self) -> int:
+        """How much it takes."""
+        return int(self.values.nbytes)
+
+    def at(self, places: Any) -> Any:
+        """The values at these places, as an array of its type."""
+        taken = self.values.take(places)
+        if _is_short_decimal(self.kind) and taken.type != self.kind:
+            return _as_decimals(taken, self.kind)
+        return taken if taken.type == self.kind else taken.cast(self.kind)
+
+
+def _searched(rows: "pa.Table", name: str, kind: "pa.DataType") -> SearchedColumn:
+    import pyarrow as pa
+
+    if name not in rows.column_names:
+        return SearchedColumn(pa.nulls(rows.num_rows, kind), kind)
+    values = rows.column(name).unify_dictionaries().combine_chunks()
+    return SearchedColumn(_as_numbers(values) if _is_short_decimal(kind) else values, kind)
+
+
+def _is_short_decimal(kind: "pa.DataType") -> bool:
+    from pyarrow import types
+
+    return bool(types.is_decimal128(kind)) and kind.precision <= _DIGITS
+
+
+def _as_numbers(decimals: Any) -> Any:
+    """The digits of decimals as whole numbers of 64 bits."""
+    import pyarrow as pa
+
+    return _read_as(decimals, pa.decimal128(decimals.type.precision, 0)).cast(pa.int64())
+
+
+def _as_decimals(digits: Any, kind: "pa.DataType") -> Any:
+    import pyarrow as pa
+
+    return _read_as(digits.cast(pa.decimal128(_DIGITS_OF_64_BITS, 0)), kind)
+
+
+def _read_as(values: Any, kind: "pa.DataType") -> Any:
+    """The same bits as values of a type."""
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(kind, len(values), values.buffers(), offset=values.offset)

@@ -1,0 +1,90 @@
+"""Columns of files that are held from search to search: what is taken of them is what the file has."""
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.delta.arrow_rows import PlainTable, fitted, plain_table, rows_of
+from reconciler.delta.arrow_writes import put_table
+from reconciler.engine.spark.searched_columns import SearchedColumns
+
+FIELDS = [
+    {"name": name, "type": kind, "nullable": True, "metadata": {}}
+    for name, kind in (
+        ("id", "long"),
+        ("price", "decimal(15,2)"),
+        ("least", "decimal(18,0)"),
+        ("most", "decimal(38,3)"),
+        ("note", "string"),
+    )
+]
+SCHEMA: dict[str, Any] = {"type": "struct", "fields": FIELDS}
+LATER = {"name": "later", "type": "decimal(9,1)", "nullable": True, "metadata": {}}
+
+
+def decimals(digits: int, places: int) -> Any:
+    largest = 10**digits - 1
+    whole = st.integers(-largest, largest) | st.sampled_from([largest, -largest, 0, -1])
+    return st.none() | whole.map(lambda one: Decimal((one < 0, tuple(map(int, str(abs(one)))), -places)))
+
+
+ROWS = st.tuples(
+    st.none() | st.integers(-(2**63), 2**63 - 1),
+    decimals(15, 2),
+    decimals(18, 0),
+    decimals(38, 3),
+    st.none() | st.sampled_from(["", "a", "ß\u0000", "long " * 9]),
+)
+
+
+def table_of(folder: Path, rows: list[tuple[Any, ...]]) -> PlainTable:
+    columns = [[row[at] for row in rows] for at in range(len(FIELDS))]
+    kinds = [pa.int64(), pa.decimal128(15, 2), pa.decimal128(18, 0), pa.decimal128(38, 3), pa.string()]
+    data = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
+    put_table(str(folder), SCHEMA, pa.table(data, names=[one["name"] for one in FIELDS]))
+    found = plain_table(str(folder))
+    assert found is not None
+    return found.closed
+
+
+@settings(max_examples=40, deadline=None)
+@given(rows=st.lists(ROWS, min_size=1, max_size=30), chance=st.randoms(use_true_random=False))
+def test_what_is_taken_is_what_the_file_has(tmp_path_factory: pytest.TempPathFactory, rows: Any, chance: Any) -> None:
+    table = table_of(tmp_path_factory.mktemp("t") / "t", rows)
+    wanted = rows_of(table)
+    assert wanted is not None
+    searched = SearchedColumns()
+    for _ in range(2):
+        columns = searched.of(table, table.files[0], [*FIELDS, LATER])
+        assert columns is not None
+        places = pa.array([chance.randrange(len(rows)) for _ in range(5)], pa.uint64())
+        taken = pa.table([one.at(places) for one in columns], names=[one["name"] for one in [*FIELDS, LATER]])
+        taken.validate(full=True)
+        assert taken == fitted(wanted.take(places), {**SCHEMA, "fields": [*FIELDS, LATER]})
+    assert searched.bytes > 0
+
+
+def test_texts_and_short_decimals_are_held_small(tmp_path: Path) -> None:
+    rows = [(one, Decimal(one), Decimal(one), Decimal(one), "the same text" * 20) for one in range(10_000)]
+    table, searched = table_of(tmp_path / "t", rows), SearchedColumns()
+    columns = searched.of(table, table.files[0], FIELDS)
+    assert columns is not None
+    assert [one.bytes // 10_000 for one in columns] == [8, 8, 8, 16, 4]
+
+
+def test_what_is_held_is_bounded_and_what_is_large_is_read_each_time(tmp_path: Path) -> None:
+    rows = [(one, Decimal(one), Decimal(one), Decimal(one), None) for one in range(1_000)]
+    table = table_of(tmp_path / "t", rows)
+    narrow = SearchedColumns(40_000)
+    for field in FIELDS[:4]:
+        assert narrow.of(table, table.files[0], [field]) is not None
+    assert narrow.bytes == 8_000 * 3, "one of 16,000 bytes is more than a quarter of all"
+    least = SearchedColumns(20_000)
+    for field in FIELDS[:3]:
+        assert least.of(table, table.files[0], [field]) is not None
+    assert least.bytes == 0
