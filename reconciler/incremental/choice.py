@@ -160,7 +160,7 @@ def _searched(method: Method, froms: Sequence[Sequence[RelationUse]], sizes: Siz
     if isinstance(method, ChangedGroups):
         return frozenset()
     terms = linked_reads(froms, sizes.changed, read_whole(method))
-    whole = {read.name for term in terms for read in term[1:] if read.via is None}
+    whole = {read.name for term in terms for read in term[1:] if read.via is None or read.is_whole}
     relations = {use.relation for uses in froms for use in uses}
     return frozenset(one for one in relations if whole.isdisjoint({one, former_source(one)}))
 

@@ -13,6 +13,7 @@ Acyclic Database Schemes (VLDB 1981).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from reconciler.base.dataclass import dataclass
@@ -24,11 +25,12 @@ from reconciler.sql.block_model import RelationUse
 class LinkedRead:
     """What a term reads under this name. `via`: its number among the reads of the term from which equalities lead here; of
     `pairs` each has a column there and one here, which are equal. None: of the first, which holds the changed rows, and of
-    those of which any row may matter."""
+    those of which any row may matter. `is_whole`: any row may matter to something else, and equalities lead on from some."""
 
     name: str
     via: int | None = None
     pairs: tuple[tuple[str, str], ...] = ()
+    is_whole: bool = False
 
 
 TermReads: TypeAlias = tuple[LinkedRead, ...]
@@ -62,7 +64,7 @@ def _of_term(uses: Sequence[RelationUse], place: int, changed: Collection[str], 
     for other in range(len(uses)):
         if other not in at:
             found += _reads(uses, place, other, changed, LinkedRead(""))
-    return tuple(LinkedRead(one.name) if one.name in whole else one for one in found)
+    return tuple(replace(one, is_whole=True) if one.name in whole else one for one in found)
 
 
 def _reads(

@@ -138,7 +138,7 @@ def with_terms(build: ViewBuild, program: Program, view: View, terms: Sequence[T
         for read in one.reads:
             used.setdefault(fold(read.relation), set()).update(read.columns)
     sources = tuple(_with_used(one, used) if isinstance(one, StoredSource) else one for one in build.sources)
-    links = tuple(tuple(LinkedSource(one.name, one.via, one.pairs) for one in term) for term in terms)
+    links = tuple(tuple(LinkedSource(one.name, one.via, one.pairs, one.is_whole) for one in term) for term in terms)
     return replace(build, sources=sources, terms=links)
 
 

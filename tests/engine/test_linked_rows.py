@@ -1,6 +1,7 @@
 """Rows that have to do with few changed rows, looked for in tables by their keys."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -120,6 +121,11 @@ def test_where_any_row_may_be_needed_all_are_left_to_spark(term: tuple[LinkedSou
 
 def test_what_leads_on_from_a_relation_that_is_needed_whole_is_needed_whole(found: Any) -> None:
     assert found((ROOT, LinkedSource("orders"), LinkedSource("buyers", 1, (("buyer", "id"),)))) == {}
+
+
+def test_from_what_something_else_needs_whole_equalities_lead_on(found: Any) -> None:
+    given = found((ROOT, replace(TO_ORDERS, is_whole=True), LinkedSource("buyers", 1, (("buyer", "id"),))), must_find=True)
+    assert {name: len(rows) for name, rows in given.items()} == {"buyers": 1}
 
 
 def test_where_it_is_not_known_which_columns_are_used_nothing_is_read(found: Any) -> None:

@@ -1,5 +1,6 @@
 """Columns of files that are held from search to search: what is taken of them is what the file has."""
 
+import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,33 @@ def test_what_is_taken_is_what_the_file_has(tmp_path_factory: pytest.TempPathFac
         taken.validate(full=True)
         assert taken == fitted(wanted.take(places), {**SCHEMA, "fields": [*FIELDS, LATER]})
     assert searched.bytes > 0
+
+
+def test_places_of_values_are_found_among_all_or_some_and_again(tmp_path: Path) -> None:
+    rows = [(one % 5, Decimal(one % 2), None, None, None) for one in range(20)]
+    table, searched = table_of(tmp_path / "t", rows), SearchedColumns()
+    ids = FIELDS[0]
+
+    def places(field: Any, *values: Any, among: Any = None) -> list[int]:
+        return list(searched.equal(table, table.files[0], field, pa.array(values, pa.int64()), among).to_pylist())
+
+    for _ in range(2):
+        assert places(ids, 3, 4) == [3, 4, 8, 9, 13, 14, 18, 19]
+        assert places(ids, 9) == []
+        assert places(ids) == []
+        among = pa.array([4, 8, 14], pa.uint64())
+        assert places(ids, 4, among=among) == [4, 14]
+    assert places(ids, 4) == [4, 9, 14, 19]
+
+
+def test_dates_are_looked_for(tmp_path: Path) -> None:
+    field = {"name": "day", "type": "date", "nullable": True, "metadata": {}}
+    days = pa.array([datetime.date(2026, 11, one) for one in (1, 2, 1)])
+    put_table(str(tmp_path / "t"), {"type": "struct", "fields": [field]}, pa.table({"day": days}))
+    table, searched = plain_table(str(tmp_path / "t")), SearchedColumns()
+    assert table is not None
+    for _ in range(2):
+        assert searched.equal(table, table.files[0], field, days[:1]).to_pylist() == [0, 2]
 
 
 def test_texts_and_short_decimals_are_held_small(tmp_path: Path) -> None:

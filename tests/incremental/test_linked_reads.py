@@ -13,7 +13,8 @@ def told(query: str, *changed: str) -> list[list[str]]:
         lines = []
         for one in term:
             pairs = " ".join(f"{start}>{end}" for start, end in one.pairs)
-            lines.append(one.name if one.via is None else f"{one.name} <- {term[one.via].name} {pairs}")
+            name = f"all of {one.name}" if one.is_whole else one.name
+            lines.append(name if one.via is None else f"{name} <- {term[one.via].name} {pairs}")
         found.append(lines)
     return found
 
@@ -47,4 +48,4 @@ def test_where_no_equality_leads_any_row_may_matter() -> None:
 
 def test_what_a_subquery_reads_is_read_whole() -> None:
     query = "SELECT t.g FROM t JOIN u ON t.k = u.k WHERE t.v > (SELECT max(f) FROM u)"
-    assert told(query, "t") == [["__changed_t", "u"]]
+    assert told(query, "t") == [["__changed_t", "all of u <- __changed_t k>k"]]

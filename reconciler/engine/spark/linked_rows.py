@@ -24,7 +24,7 @@ from reconciler.delta.opening import is_local
 from reconciler.engine.protocol import LinkedSource, LogSource, StoredSource, ViewBuild
 from reconciler.engine.spark.held_rows import MOST_KEPT, Held
 from reconciler.engine.spark.pinned_files import Few
-from reconciler.engine.spark.searched_columns import SearchedColumns
+from reconciler.engine.spark.searched_columns import SearchedColumns, equal_places
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,7 +53,7 @@ def linked_rows(wanted: ViewBuild, few: Few, columns: SearchedColumns) -> dict[S
 def _require_found(wanted: ViewBuild, found: Mapping[StoredSource | LogSource, Held], few: Few) -> None:
     """Raises EngineError (X700) where rows to which terms lead were not found, and are not few."""
     led_to = {fold(one.source) for term in wanted.terms for one in term if one.via is not None}
-    led_to -= {fold(one.source) for term in wanted.terms for one in term[1:] if one.via is None}
+    led_to -= {fold(one.source) for term in wanted.terms for one in term[1:] if one.via is None or one.is_whole}
     for source in wanted.sources:
         if isinstance(source, StoredSource) and fold(source.name) in led_to and source not in found and few(source) is None:
             raise EngineError("X700", f"too many rows of {source.name} have to do with what changed for {wanted.shown}")
@@ -68,6 +68,7 @@ class _Search:
         self._columns = columns
         self._tables: dict[str, _Table | None] = {}
         self._whole: set[str] = set()
+        self._not_found: set[str] = set()
 
     def follow(self, term: Sequence[LinkedSource]) -> None:
         """Find what a term needs."""
@@ -76,11 +77,11 @@ class _Search:
             name = fold(one.source)
             if at == 0:
                 rows.append(self._changed(name))
-            elif one.via is None or (before := rows[one.via]) is None:
+                continue
+            before = rows[one.via] if one.via is not None else None
+            rows.append(None if before is None else self._linked(name, before, one.pairs))
+            if one.is_whole or rows[-1] is None:
                 self._whole.add(name)
-                rows.append(None)
-            else:
-                rows.append(self._linked(name, before, one.pairs))
 
     def found(self) -> dict[StoredSource | LogSource, Held]:
         """The rows of the sources that are not needed whole."""
@@ -105,13 +106,13 @@ class _Search:
             self._tables[name] = self._opened(name)
         table = self._tables[name]
         rows = None
-        if table is not None and name not in self._whole:
+        if table is not None and name not in self._not_found:
             try:
                 rows = table.equal([(own, before.column(theirs)) for theirs, own in pairs])
             except (KeyError, pa.ArrowException):
                 rows = None
         if rows is None:
-            self._whole.add(name)
+            self._not_found.add(name)
         return None if rows is None else _Rows(rows)
 
     def _opened(self, name: str) -> "_Table | None":
@@ -148,8 +149,9 @@ class _Rows:
 class _Part(Protocol):
     """Rows of a source that are searched."""
 
-    def column(self, name: str) -> Any:
-        """A column, in any letter case; None where it is not surely read right. Raises KeyError."""
+    def equal(self, name: str, values: Any, among: Any) -> Any:
+        """Of these places (None: of all) those where a column, in any letter case, has one of these values. None where it
+        is not surely read right. Raises KeyError."""
 
     def at(self, places: Any) -> "pa.Table | None":
         """The rows at these places, in the columns that are used."""
@@ -161,8 +163,8 @@ class _HeldPart:
     def __init__(self, rows: "pa.Table") -> None:
         self._rows = _Rows(rows)
 
-    def column(self, name: str) -> Any:
-        return self._rows.column(name)
+    def equal(self, name: str, values: Any, among: Any) -> Any:
+        return equal_places(self._rows.column(name), values, among)
 
     def at(self, places: Any) -> "pa.Table | None":
         return self._rows.rows.take(places)
@@ -177,9 +179,8 @@ class _FilePart:
         self._columns = columns
         self._fields = {fold(field["name"]): field for field in table.schema["fields"]}
 
-    def column(self, name: str) -> Any:
-        found = self._columns.of(self._table, self._file, [self._fields[fold(name)]])
-        return None if found is None else found[0].values
+    def equal(self, name: str, values: Any, among: Any) -> Any:
+        return self._columns.equal(self._table, self._file, self._fields[fold(name)], values, among)
 
     def at(self, places: Any) -> "pa.Table | None":
         import pyarrow as pa
@@ -203,17 +204,14 @@ class _Table:
         import pyarrow as pa
         from pyarrow import compute
 
-        wanted = [(name, compute.unique(values.drop_null())) for name, values in keys]
+        wanted = [(name, compute.unique(values.drop_null()).sort()) for name, values in keys]
         found, count = [arrow_schema(self._schema).empty_table()], 0
         for part, known in zip(self._parts, self._places, strict=True):
-            mask: Any = None
+            places: Any = None
             for name, values in wanted:
-                column = part.column(name)
-                if column is None:
+                places = part.equal(name, values, places)
+                if places is None:
                     return None
-                is_equal = compute.is_in(column, value_set=values.cast(column.type))
-                mask = is_equal if mask is None else compute.and_(mask, is_equal)
-            places = compute.indices_nonzero(mask)
             if len(places) == 0:
                 continue
             count += len(places)

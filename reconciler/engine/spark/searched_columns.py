@@ -4,13 +4,15 @@ longer than to look for keys in it.
 - A column is held in one piece, and small: a decimal of at most 18 digits as a whole number, a text once however many rows
   have it. What is held is bounded by the machine's memory; what was used longest ago goes first. A column that is large by
   itself is read each time.
+- Where a column has one of a few values is looked for once: several views of a step ask for the rows of the same changed
+  keys, and each asks more than once.
 - All columns of a file that are not held are read at once. None, where one is not surely read as Spark reads it
   (`delta.arrow_rows`).
 """
 
 from collections.abc import Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject, canonical_json
@@ -32,7 +34,15 @@ _DIGITS: Final = 18
 """A decimal of so many fits 64 bits."""
 _DIGITS_OF_64_BITS: Final = 19
 
-_Key = tuple[str, str, str]
+_MOST_VALUES: Final = 4_000
+"""Of so many values it is remembered where they are."""
+
+_MOST_PLACES: Final = 16 << 20
+"""Bytes of places that are remembered."""
+
+_Key: TypeAlias = tuple[str, str, str]
+_Asked: TypeAlias = tuple[_Key, tuple[Any, ...]]
+"""A column, and the values that are looked for."""
 
 
 class SearchedColumns:
@@ -41,6 +51,9 @@ class SearchedColumns:
     def __init__(self, most_held: int | None = None) -> None:
         self._most = min(MOST_HELD, machine_memory() // _SHARE) if most_held is None else most_held
         self._held: RecentlyUsed[_Key, SearchedColumn] = RecentlyUsed(self._most, lambda column: column.bytes)
+        self._places: RecentlyUsed[tuple[_Key, tuple[Any, ...]], Any] = RecentlyUsed(
+            _MOST_PLACES, lambda one: int(one.nbytes) + 1
+        )
         self._lock = Lock()
 
     @property
@@ -67,6 +80,34 @@ class SearchedColumns:
                     with self._lock:
                         self._held.put(key, found[key])
         return [found[key] for key in keys]
+
+    def equal(self, table: PlainTable, file: StoredFile, field: JsonObject, values: Any, among: Any = None) -> Any:
+        """Of these places (None: of all) those where a column of a file has one of `values`, which are sorted and without
+        NULL. None as for `of`."""
+        asked = None
+        if among is None and len(values) <= _MOST_VALUES:
+            asked = (table.location, file.path, canonical_json(field)), tuple(values.to_pylist())
+            with self._lock:
+                known = self._places.get(asked)
+            if known is not None:
+                return known
+        columns = self.of(table, file, [field])
+        if columns is None:
+            return None
+        places = equal_places(columns[0].values, values, among)
+        if asked is not None:
+            with self._lock:
+                self._places.put(asked, places)
+        return places
+
+
+def equal_places(column: Any, values: Any, among: Any = None) -> Any:
+    """Of these places (None: of all) those where a column has one of these values."""
+    from pyarrow import compute
+
+    looked_at = column if among is None else column.take(among)
+    places = compute.indices_nonzero(compute.is_in(looked_at, value_set=values.cast(column.type)))
+    return places if among is None else among.take(places)
 
 
 @dataclass(frozen=True, slots=True)
