@@ -64,12 +64,13 @@ class LinkedSource:
     """What a part of a query, a term, reads of a source. The first of a term holds few rows, that changed. Of others the
     term needs no rows but those that are equal, in the second columns of all `pairs`, to a row in the first ones that it
     needs of the read number `via` before it. None: it may need any. `is_whole`: something else in the query may need any; to
-    other reads these lead on."""
+    other reads these lead on. `with_null`: NULL is equal to NULL."""
 
     source: str
     via: int | None = None
     pairs: tuple[tuple[str, str], ...] = ()
     is_whole: bool = False
+    with_null: bool = False
 
 
 @dataclass(frozen=True, slots=True)

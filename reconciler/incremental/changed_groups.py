@@ -6,6 +6,9 @@ latest row, whatever looks at no other group. There are two queries. The first g
 by the terms of the change (`terms`). The second asks the view's query of the rows with such keys, and takes from that the
 rows that the view had with these keys. What is left are rows that come and go, as of `changed_rows`.
 
+Of what the second query reads, the rows that have these keys are looked for, and from them on those to which equalities
+lead (`linked_reads`).
+
 Keys are compared as groups are: NULLs are equal, and so are zeros. The view's own rows say of which group they are, for each
 key is a column of the result.
 
@@ -13,10 +16,12 @@ Source: A. Gupta, I. S. Mumick, Maintenance of Materialized Views (1995): groups
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from reconciler.base.names import quoted
 from reconciler.incremental.changed_rows import netted
-from reconciler.incremental.model import ChangedGroups
+from reconciler.incremental.linked_reads import LinkedRead, TermReads, lead_on
+from reconciler.incremental.model import ChangedGroups, read_whole
 from reconciler.incremental.terms import Term, places_of_change, term_text
 from reconciler.sql.block_model import GroupedBlock
 
@@ -48,6 +53,24 @@ def _keys_of(block: GroupedBlock, query: str, changed: Collection[str]) -> Itera
             term = Term(uses, place, changed, was)
             where = f" WHERE {term_text(query, text.where, term)}" if text.where is not None else ""
             yield f"SELECT {keys} FROM {term_text(query, text.origin, term)}{where}"
+
+
+def reads_of_groups(method: ChangedGroups, columns: Sequence[str]) -> tuple[TermReads, ...]:
+    """What the second query reads for each block, and what leads from one to the next; `columns` are those of the view."""
+    return tuple(_reads_of(block, method, columns) for block in method.groups.blocks)
+
+
+def _reads_of(block: GroupedBlock, method: ChangedGroups, columns: Sequence[str]) -> TermReads:
+    uses, whole = block.relations, read_whole(method)
+    own = tuple((key_column(at), columns[item]) for at, item in enumerate(method.groups.items))
+    found = [LinkedRead(KEYS), LinkedRead(OWN, 0, own, with_null=True)]
+    at: dict[int, int] = {}
+    for place in sorted({column[0] for column in block.columns if column is not None}):
+        pairs = tuple((key_column(key), one[1]) for key, one in enumerate(block.columns) if one and one[0] == place)
+        found.append(LinkedRead(uses[place].relation, 0, pairs, with_null=True))
+        at[place] = len(found) - 1
+    lead_on(uses, found, at, lambda other, link: [replace(link, name=uses[other].relation)])
+    return tuple(replace(one, is_whole=True) if one.name in whole else one for one in found)
 
 
 def changed_groups_query(method: ChangedGroups, columns: Sequence[tuple[str, str]]) -> str:

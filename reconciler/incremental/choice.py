@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from reconciler.base.dataclass import dataclass
+from reconciler.incremental.changed_groups import reads_of_groups
 from reconciler.incremental.linked_reads import linked_reads
 from reconciler.incremental.model import ChangedGroups, KeptAggregate, LinearRows, Method, Way, froms_of, read_whole
 from reconciler.incremental.needed_rows import ChangedKeys, Within, needed_by_term
@@ -35,11 +36,18 @@ _LITTLE: Final = 0.1
 _MANY_GROUPS: Final = 1_000
 """Of fewer, a change mostly reaches all."""
 
+MANY_KEPT: Final = 20_000
+"""Rows of a view: where groups are kept, a step reads and writes all of them. Of so many, those that changed are rather
+computed anew: of 100,000, a third of the cost (bench/README.md)."""
+
 _SEARCHED: Final = 0.15
 """Of what it costs to read a relation in a query: what it costs to look for keys in it (bench/tpch.py)."""
 
 _MOST_SEARCHED: Final = 512 << 20
 """Bytes of a relation that are searched (`engine.spark.linked_rows` has the same bound)."""
+
+_WORTH_SEARCHING: Final = 0.5
+"""Of what the query reads: the view's table is read, and written in part, as well."""
 
 _WORTH_IT: Final = 0.75
 """Of what the query reads. To read a relation for a join with few rows costs about what it costs in the query
@@ -109,11 +117,13 @@ def cheapest(method: Method, sizes: Sizes) -> Way:
 @dataclass(frozen=True, slots=True)
 class Choice:
     """Views over relations of at most `few_rows` rows are computed from their queries, without a look at these. Of the
-    others `way` says which way to take. Groups are computed anew one by one up to a share of those that a view has."""
+    others `way` says which way to take. Groups are computed anew one by one up to a share of those that a view has; where a
+    view has `many_kept` rows or more, also those that could be kept."""
 
     few_rows: int = FEW_ROWS
     way: Choose = cheapest
     share_of_groups: float = 0.1
+    many_kept: int = MANY_KEPT
 
     def are_small(self, relations: Iterable[Size]) -> bool:
         """Whether all of these are."""
@@ -142,7 +152,8 @@ def _pays(method: Method, sizes: Sizes, *, searches: bool = True) -> bool:
     if len(known) < len(by_changes) or whole is None:
         return False
     if isinstance(method, ChangedGroups):
-        return sum(known) <= _LITTLE * whole and (sizes.own_rows or 0) >= _MANY_GROUPS
+        pays = sum(known) + _asked_of_groups(method, sizes) < _WORTH_SEARCHING * whole if searches else False
+        return (pays or sum(known) <= _LITTLE * whole) and (sizes.own_rows or 0) >= _MANY_GROUPS
     if takes_rows_out:
         return _taking_rows_out_pays(sum(known), whole, sizes.own)
     return sum(known) + _KEPT_TWICE * (sizes.kept or 0) < _WORTH_IT * whole
@@ -157,12 +168,19 @@ def _taking_rows_out_pays(changes: float, whole: int, own: int | None) -> bool:
 
 def _searched(method: Method, froms: Sequence[Sequence[RelationUse]], sizes: Sizes) -> frozenset[str]:
     """The relations in which the terms look for keys, and for nothing else."""
-    if isinstance(method, ChangedGroups):
-        return frozenset()
     terms = linked_reads(froms, sizes.changed, read_whole(method))
     whole = {read.name for term in terms for read in term[1:] if read.via is None or read.is_whole}
     relations = {use.relation for uses in froms for use in uses}
     return frozenset(one for one in relations if whole.isdisjoint({one, former_source(one)}))
+
+
+def _asked_of_groups(method: ChangedGroups, sizes: Sizes) -> float:
+    """What the query reads that is asked of some groups, by their keys."""
+    reads = [read for term in reads_of_groups(method, [""] * (1 + max(method.groups.items))) for read in term[2:]]
+    whole = {read.name for read in reads if read.via is None or read.is_whole}
+    of_each = {read.name: sizes.relations[read.name].bytes or 0 for read in reads}
+    searched = {name: size * _SEARCHED for name, size in of_each.items() if name not in whole and size <= _MOST_SEARCHED}
+    return sum({**of_each, **searched}.values()) + _SEARCHED * (sizes.own or 0)
 
 
 def _by_changes(uses: Sequence[RelationUse], sizes: Sizes, searched: Collection[str], takes_rows_out: bool) -> float | None:

@@ -81,6 +81,17 @@ def maintenance(program: Program, view: View, stored: Mapping[str, Columns]) -> 
     return Recompute(why) if isinstance(found, ChangedGroups) else _if_any_follows(replace(found, only_added=why))
 
 
+def groups_instead(program: Program, view: View, kept: KeptAggregate, stored: Mapping[str, Columns]) -> ChangedGroups | None:
+    """The groups of a view that may be computed anew one by one, instead of being kept: None where these are not the rows of
+    the view, or changes of fewer relations are followed so. `stored` is as for `maintenance`."""
+    if not kept.block.keys or _why_rows_stay(view, stored.get(fold(view.name), {})) is not None:
+        return None
+    read = {key: _columns(program, key, stored) for key in kept.relations + tuple(kept.block.elsewhere)}
+    known = tuple((key, tuple(read[key].items())) for key in sorted(read))
+    found = derived_groups(kept.query, known, "they are kept")
+    return found if isinstance(found, ChangedGroups) and found.fixed <= kept.fixed else None
+
+
 def _why_rows_stay(view: View, own: Columns) -> str | None:
     """Why rows of a view can't be taken out of it; None: they can. `own` are its columns, where they are known."""
     unfit = _unfit(own, {ALL_COLUMNS}, with_signs=True)

@@ -12,7 +12,7 @@ Sources: P. Bernstein, D. Chiu, Using Semi-Joins to Solve Relational Queries (JA
 Acyclic Database Schemes (VLDB 1981).
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -25,12 +25,14 @@ from reconciler.sql.block_model import RelationUse
 class LinkedRead:
     """What a term reads under this name. `via`: its number among the reads of the term from which equalities lead here; of
     `pairs` each has a column there and one here, which are equal. None: of the first, which holds the changed rows, and of
-    those of which any row may matter. `is_whole`: any row may matter to something else, and equalities lead on from some."""
+    those of which any row may matter. `is_whole`: any row may matter to something else, and equalities lead on from some.
+    `with_null`: NULL is equal to NULL."""
 
     name: str
     via: int | None = None
     pairs: tuple[tuple[str, str], ...] = ()
     is_whole: bool = False
+    with_null: bool = False
 
 
 TermReads: TypeAlias = tuple[LinkedRead, ...]
@@ -51,20 +53,32 @@ def _of_term(uses: Sequence[RelationUse], place: int, changed: Collection[str], 
         # What leads to the last of them is read once more, for what that one is joined with.
         found += _reads(uses, place, hop.place, changed, LinkedRead("", len(found) - 1, hop.pairs))
         at = {hop.place: len(found) - 1}
+    # What has a key is read as it is and as it was: neither leads on for both.
+    lead_on(uses, found, at, lambda other, link: _reads(uses, place, other, changed, link), last=place)
+    return tuple(replace(one, is_whole=True) if one.name in whole else one for one in found)
+
+
+def lead_on(
+    uses: Sequence[RelationUse],
+    found: list[LinkedRead],
+    at: dict[int, int],
+    reads: Callable[[int, LinkedRead], Iterable[LinkedRead]],
+    last: int | None = None,
+) -> None:
+    """Add to what is `found` the reads of all other relations of a FROM. `at` has those that were reached, by place, with
+    the numbers of their reads. `reads` says how one is read, with a link to it. From the place `last` nothing leads on."""
     waiting = [*at]
     while waiting:
         reached = waiting.pop(0)
         for other in sorted({other for _, other, _ in uses[reached].joined} - at.keys()):
             pairs = tuple((start, end) for start, of, end in uses[reached].joined if of == other)
-            found += _reads(uses, place, other, changed, LinkedRead("", at[reached], pairs))
+            found += reads(other, LinkedRead("", at[reached], pairs))
             at[other] = len(found) - 1
-            if other != place:
-                # What has a key is read as it is and as it was: neither leads on for both.
+            if other != last:
                 waiting.append(other)
     for other in range(len(uses)):
         if other not in at:
-            found += _reads(uses, place, other, changed, LinkedRead(""))
-    return tuple(replace(one, is_whole=True) if one.name in whole else one for one in found)
+            found += reads(other, LinkedRead(""))
 
 
 def _reads(

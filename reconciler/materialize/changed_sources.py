@@ -11,7 +11,7 @@ from reconciler.delta.arrow_rows import plain_table
 from reconciler.delta.key_ranges import files_between, least_and_greatest
 from reconciler.engine.protocol import Between, InlineSource, LinkedSource, Source, StoredSource, ViewBuild
 from reconciler.incremental.in_place import views_in_place
-from reconciler.incremental.linked_reads import TermReads
+from reconciler.incremental.linked_reads import LinkedRead, TermReads
 from reconciler.incremental.needed_rows import KeyRange, Within
 from reconciler.incremental.terms import changed_source, former_source
 from reconciler.materialize.stream_sources import Ranges
@@ -138,8 +138,12 @@ def with_terms(build: ViewBuild, program: Program, view: View, terms: Sequence[T
         for read in one.reads:
             used.setdefault(fold(read.relation), set()).update(read.columns)
     sources = tuple(_with_used(one, used) if isinstance(one, StoredSource) else one for one in build.sources)
-    links = tuple(tuple(LinkedSource(one.name, one.via, one.pairs, one.is_whole) for one in term) for term in terms)
+    links = tuple(tuple(_link(one) for one in term) for term in terms)
     return replace(build, sources=sources, terms=links)
+
+
+def _link(read: LinkedRead) -> LinkedSource:
+    return LinkedSource(read.name, read.via, read.pairs, read.is_whole, read.with_null)
 
 
 def _with_used(source: StoredSource, used: Mapping[str, Collection[str]]) -> StoredSource:

@@ -11,7 +11,7 @@ from typing import assert_never
 
 from reconciler.base.names import fold
 from reconciler.engine.protocol import Engine, ViewBuild
-from reconciler.incremental.derive import maintenance, stored_reads
+from reconciler.incremental.derive import groups_instead, maintenance, stored_reads
 from reconciler.incremental.model import ChangedGroups, KeptAggregate, LinearRows, Maintenance, Recompute, Way
 from reconciler.materialize.kept_groups import Kept, by_what_is_kept
 from reconciler.materialize.own_rows import Groups, OwnRows, Rows, by_groups, by_rows
@@ -26,17 +26,34 @@ def bring_up_to_date(engine: Engine, program: Program, view: View, around: Aroun
     method = _method(program, view, around)
     if isinstance(method, Recompute) or around.given_up.waits((around.location, view.query)):
         return Brought(engine.build_view(build), None, Way.RECOMPUTED)
+    own = OwnRows(engine, program, view, around)
     match method:
         case KeptAggregate():
+            groups = _groups_instead(own, method, step)
+            if groups is not None:
+                return by_groups(Groups(own, groups), build, step)
             return by_what_is_kept(Kept(engine, program, view, around, method), build, step)
         case LinearRows():
-            return by_rows(Rows(OwnRows(engine, program, view, around), method), build, step)
+            return by_rows(Rows(own, method), build, step)
         case ChangedGroups():
-            return by_groups(Groups(OwnRows(engine, program, view, around), method), build, step)
+            return by_groups(Groups(own, method), build, step)
         case _:
             assert_never(method)
 
 
+def _groups_instead(own: OwnRows, kept: KeptAggregate, step: int) -> ChangedGroups | None:
+    """The groups of a view that are computed anew, as they are too many to be kept; None: they are kept."""
+    if (own.placement.rows or 0) < own.around.choice.many_kept:
+        return None
+    groups = groups_instead(own.program, own.view, kept, _stored_columns(own.program, own.view, own.around))
+    pays = groups is not None and own.way(groups, own.sizes(groups), step) is Way.CHANGES
+    return groups if pays else None
+
+
 def _method(program: Program, view: View, around: Around) -> Maintenance:
+    return maintenance(program, view, _stored_columns(program, view, around))
+
+
+def _stored_columns(program: Program, view: View, around: Around) -> dict[str, dict[str, str]]:
     keys = [key for key in (*stored_reads(program, view), fold(view.name)) if key in around.changes.now]
-    return maintenance(program, view, {key: {c.name: c.type for c in around.changes.now[key].columns} for key in keys})
+    return {key: {one.name: one.type for one in around.changes.now[key].columns} for key in keys}

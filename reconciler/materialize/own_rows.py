@@ -149,14 +149,15 @@ class Groups:
     def changed(self, build: ViewBuild, folder: str, keys: str) -> Built:
         """Stage the rows that come to the view and go from it, once the groups with these keys are computed anew."""
         own = self.own
-        location = join_location(own.around.location, keys)
+        location, names = join_location(own.around.location, keys), tuple(name for name, _ in own.columns)
         sources = (
             StoredSource(changed_groups.KEYS, location, 0),
-            StoredSource(changed_groups.OWN, own.around.location, own.placement.version),
+            StoredSource(changed_groups.OWN, own.around.location, own.placement.version, used=names),
             *own.around.changes.current_sources(own.program, self.method.relations),
         )
         query = changed_groups.changed_groups_query(self.method, own.columns)
-        return own.staged(build, query, folder, needed_sources(sources, self._within(location)))
+        reads = changed_groups.reads_of_groups(self.method, names)
+        return own.staged(build, query, folder, needed_sources(sources, self._within(location)), reads)
 
     def _within(self, keys: str) -> dict[str, dict[str, KeyRange]]:
         """Between what the keys lie that are columns, of what has these columns."""
@@ -195,14 +196,15 @@ def by_rows(work: Rows, build: ViewBuild, step: int) -> Brought:
 
 
 def by_groups(work: Groups, build: ViewBuild, step: int) -> Brought:
-    own = work.own
-    way = own.way(work.method, own.sizes(work.method), step)
+    own, sizes = work.own, work.own.sizes(work.method)
+    way = own.way(work.method, sizes, step)
     if way is Way.RECOMPUTED:
         return Brought(own.engine.build_view(build), None, way)
     keys, folder = (staging_folder(own.program.name, part, str(step), own.view.name) for part in ("keys", way.value))
+    some = replace(build, must_find=must_find(work.method, sizes))
     try:
-        if not work.are_many(work.keys(build, keys)):
-            return Brought(work.changed(build, folder, keys), None, way, changed=folder, beside=keys)
+        if not work.are_many(work.keys(some, keys)):
+            return Brought(work.changed(some, folder, keys), None, way, changed=folder, beside=keys)
         way = Way.RECOMPUTED
     except EngineError as error:
         if error.code in ENDED:

@@ -21,6 +21,7 @@ QUERIES = {
         "SELECT id % 3000 AS part, id, price FROM orders "
         "QUALIFY row_number() OVER (PARTITION BY id % 3000 ORDER BY id DESC, price) = 1"
     ),
+    "middle": "SELECT customer, id, percentile(price, 0.5) AS price FROM orders GROUP BY id, customer",
     "revenue": (
         "SELECT customer, COUNT(*) AS orders, SUM(price) AS revenue, AVG(price) AS mean, AVG(id) AS id FROM orders "
         "GROUP BY customer HAVING COUNT(*) > 1"
@@ -40,7 +41,10 @@ def said(tmp_path: Path, spark_engine: Engine, capsys: pytest.CaptureFixture[str
     command = CommandLine(tmp_path, capsys, spark_engine)
     command("apply", "shop")
     told = command("execute", "shop", f"INSERT INTO orders {MANY}")
-    assert told == "orders: 30000 row(s); brought up to date: all_prices, cheap, either, latest, revenue, spread, whole\n"
+    assert (
+        told
+        == "orders: 30000 row(s); brought up to date: all_prices, cheap, either, latest, middle, revenue, spread, whole\n"
+    )
     return command
 
 
@@ -62,7 +66,7 @@ def require_right(said: CommandLine) -> None:
 def test_views_over_a_large_table_follow_what_changes(said: CommandLine) -> None:
     told = said("execute", "shop", "INSERT INTO orders VALUES (1, 'c1', 0.05), (2, NULL, NULL), (4, 'new', 7.77)")
     anew = "what is kept computed anew"
-    told_of = "cheap (rows added), either ({0}), latest ({0}), revenue ({1}), spread ({0}), whole ({1})"
+    told_of = "cheap (rows added), either ({0}), latest ({0}), middle ({0}), revenue ({1}), spread ({0}), whole ({1})"
     changes = "by what changed"
     assert told == f"orders: 3 row(s); brought up to date: all_prices, {told_of.format(changes, anew)}\n"
     require_right(said)

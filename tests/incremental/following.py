@@ -8,7 +8,7 @@ from reconciler.incremental import changed_groups
 from reconciler.incremental.added_rows import added_query
 from reconciler.incremental.changed_rows import changed_rows_query
 from reconciler.incremental.kept_aggregate import KEPT, changed_query, finishing_query, state_query
-from reconciler.incremental.linked_reads import linked_reads
+from reconciler.incremental.linked_reads import TermReads, linked_reads
 from reconciler.incremental.model import ChangedGroups, LinearRows, Method, froms_of, read_whole, reads_of_terms
 from reconciler.incremental.needed_rows import KeyRange, needed_rows
 from reconciler.incremental.terms import changed_source, former_source
@@ -106,9 +106,16 @@ def follow_groups(
         keys, found = engine.run(changed_groups.keys_query(method, changed))
         named = [one[0] if isinstance(one, tuple) else one for one in keys]
         kinds = [types[item][1] for item in method.groups.items]
-        own.give_all()
+        names = [name for name, _ in types]
+        given = {**own.now, changed_groups.KEYS: found, changed_groups.OWN: held}
+        order = {**{name: [*of] for name, of in columns.items()}, changed_groups.KEYS: named, changed_groups.OWN: names}
+        narrowed = linked(changed_groups.reads_of_groups(method, names), given.__getitem__, order.__getitem__)
+        some = {name: [rows[at] for at in sorted(narrowed.get(name, range(len(rows))))] for name, rows in given.items()}
+        for name, rows in some.items():
+            if name in columns:
+                engine.give(name, columns[name], rows)
         engine.give(changed_groups.KEYS, dict(zip(named, kinds, strict=True)), found)
-        engine.give(changed_groups.OWN, dict(types), held)
+        engine.give(changed_groups.OWN, dict(types), some[changed_groups.OWN])
         return brought(held, engine.run(changed_groups.changed_groups_query(method, types))[1]), len(found)
 
     own = _OwnRows(engine, query, method, columns, method.fixed)
@@ -193,7 +200,8 @@ def leave_out(
         return KeyRange(min(values), max(values)) if values else None
 
     needed = needed_rows(froms_of(method), changed, keys)
-    found = linked(method, changed, before, now, columns)
+    terms = linked_reads(froms_of(method), changed, read_whole(method))
+    found = linked(terms, lambda name: _rows(name, before, now), lambda name: [*columns[_relation(name)]])
     narrowed = sorted({name for name in needed if name not in read_whole(method)} | found.keys())
     for name in narrowed:
         relation = name.removeprefix(former_source(""))
@@ -219,22 +227,26 @@ def _without(row: Row, unused: Collection[int]) -> Row:
 
 
 def linked(
-    method: Method, changed: Sequence[str], before: Tables, now: Tables, columns: Mapping[str, Mapping[str, str | None]]
+    terms: Sequence[TermReads], rows_of: Callable[[str], Sequence[Row]], names_of: Callable[[str], list[str]]
 ) -> dict[str, set[int]]:
-    """By sources of which not all rows are needed, the places of those to which equalities lead."""
+    """By sources of which not all rows are needed, the places of those to which equalities lead. `rows_of` gives the rows of
+    a source, `names_of` its columns."""
     found: dict[str, set[int]] = {}
     whole = set()
-    for term in linked_reads(froms_of(method), changed, read_whole(method)):
-        reads: list[list[Row] | None] = [_rows(term[0].name, before, now)]
+    for term in terms:
+        reads: list[Sequence[Row] | None] = [rows_of(term[0].name)]
         for one in term[1:]:
             via = None if one.via is None else reads[one.via]
             if via is None or one.via is None:
                 whole.add(one.name)
                 reads.append(None)
                 continue
-            theirs, own = (list(columns[_relation(name)]) for name in (term[one.via].name, one.name))
-            values = [{row[theirs.index(start)] for row in via} - {None} for start, _ in one.pairs]
-            rows = _rows(one.name, before, now)
+            if one.is_whole:
+                whole.add(one.name)
+            theirs, own = (names_of(name) for name in (term[one.via].name, one.name))
+            null = set() if one.with_null else {None}
+            values = [{row[theirs.index(start)] for row in via} - null for start, _ in one.pairs]
+            rows = rows_of(one.name)
             ends = [own.index(end) for _, end in one.pairs]
             places = [
                 at for at, row in enumerate(rows) if all(row[end] in some for end, some in zip(ends, values, strict=True))

@@ -130,13 +130,21 @@ MEDIANS = groups_of("SELECT t.g, percentile(t.v, 0.5) AS m FROM t JOIN u ON t.k 
         ({"own_rows": None}, Way.RECOMPUTED),
         ({"own_rows": 1_000, "is_current": False}, Way.RECOMPUTED),
         ({"own_rows": 1_000, **changed(t=4_900_000)}, Way.CHANGES),
-        ({"own_rows": 1_000, **changed(t=5_000_000)}, Way.RECOMPUTED),
+        ({"own_rows": 1_000, **changed(t=18_000_000)}, Way.RECOMPUTED),
         ({"own_rows": 1_000, **changed(t=None)}, Way.RECOMPUTED),
-        ({"own_rows": 1_000, **changed(u=100)}, Way.RECOMPUTED),
+        ({"own_rows": 1_000, **changed(u=100)}, Way.CHANGES),
+        ({"own_rows": 1_000, "relations": {"t": HUGE, "u": SMALL}, **changed(u=100)}, Way.RECOMPUTED),
+        ({"own_rows": 1_000, "own": 300_000_000, **changed(u=100)}, Way.RECOMPUTED),
     ],
 )
 def test_groups_that_are_computed_anew(sizes: dict[str, Any], way: Way) -> None:
     assert cheapest(MEDIANS, replace(FACTS, kept=None, **sizes)) is way
+
+
+def test_groups_must_be_found_where_what_changed_reaches_much() -> None:
+    some = replace(FACTS, kept=None, own_rows=1_000)
+    assert not must_find(MEDIANS, some)
+    assert must_find(MEDIANS, replace(some, **changed(u=100)))
 
 
 def test_small_relations_are_known_by_their_rows() -> None:

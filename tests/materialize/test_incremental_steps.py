@@ -123,6 +123,22 @@ def test_groups_that_changed_are_computed_anew(till: Path) -> None:
     assert folders_of(till, "numbers") == folders, "neither keys nor staged rows stay"
 
 
+def test_groups_that_are_too_many_to_be_kept_are_computed_anew(till: Path) -> None:
+    put(till, 0)
+    run(till)
+    many = replace(FOLLOWING, many_kept=1)
+    for number in range(1, len(BATCHES)):
+        put(till, number)
+        run(till, choice=many)
+        require_right(till)
+    taken = ways(till)[1:]
+    for name in ("by_good", "by_kind", "largest", "seen_by_kind"):
+        assert {step[name] for step in taken if name in step} == {Way.CHANGES}, name
+        assert placement(till, name).state is None, "nothing is kept"
+    assert placement(till, "whole").state is not None, "it is one group"
+    assert placement(till, "often").state is not None, "its rows are not those of single groups"
+
+
 def test_many_groups_are_computed_at_once(till: Path) -> None:
     put(till, 0)
     run(till)

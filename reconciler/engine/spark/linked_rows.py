@@ -79,7 +79,7 @@ class _Search:
                 rows.append(self._changed(name))
                 continue
             before = rows[one.via] if one.via is not None else None
-            rows.append(None if before is None else self._linked(name, before, one.pairs))
+            rows.append(None if before is None else self._linked(name, before, one))
             if one.is_whole or rows[-1] is None:
                 self._whole.add(name)
 
@@ -98,8 +98,8 @@ class _Search:
         held = self._few(source) if source is not None else None
         return None if held is None else _Rows(held.rows)
 
-    def _linked(self, name: str, before: "_Rows", pairs: Sequence[tuple[str, str]]) -> "_Rows | None":
-        """The rows of a source that are equal, in the second columns of `pairs`, to those before in the first ones."""
+    def _linked(self, name: str, before: "_Rows", link: LinkedSource) -> "_Rows | None":
+        """The rows of a source that are equal, in the second columns of a link, to those before in the first ones."""
         import pyarrow as pa
 
         if name not in self._tables:
@@ -108,7 +108,7 @@ class _Search:
         rows = None
         if table is not None and name not in self._not_found:
             try:
-                rows = table.equal([(own, before.column(theirs)) for theirs, own in pairs])
+                rows = table.equal([(own, before.column(theirs)) for theirs, own in link.pairs], with_null=link.with_null)
             except (KeyError, pa.ArrowException):
                 rows = None
         if rows is None:
@@ -198,13 +198,13 @@ class _Table:
         self._parts = parts
         self._places: list[list[Any]] = [[] for _ in parts]
 
-    def equal(self, keys: Sequence[tuple[str, Any]]) -> "pa.Table | None":
-        """The rows that have, in each of these columns, one of its values. None where they are many, or can't be read.
-        Raises KeyError and Arrow's exceptions."""
+    def equal(self, keys: Sequence[tuple[str, Any]], *, with_null: bool) -> "pa.Table | None":
+        """The rows that have, in each of these columns, one of its values; `with_null`: NULL may be one. None where they are
+        many, or can't be read. Raises KeyError and Arrow's exceptions."""
         import pyarrow as pa
         from pyarrow import compute
 
-        wanted = [(name, compute.unique(values.drop_null()).sort()) for name, values in keys]
+        wanted = [(name, compute.unique(values if with_null else values.drop_null()).sort()) for name, values in keys]
         found, count = [arrow_schema(self._schema).empty_table()], 0
         for part, known in zip(self._parts, self._places, strict=True):
             places: Any = None

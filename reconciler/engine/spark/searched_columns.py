@@ -82,8 +82,8 @@ class SearchedColumns:
         return [found[key] for key in keys]
 
     def equal(self, table: PlainTable, file: StoredFile, field: JsonObject, values: Any, among: Any = None) -> Any:
-        """Of these places (None: of all) those where a column of a file has one of `values`, which are sorted and without
-        NULL. None as for `of`."""
+        """Of these places (None: of all) those where a column of a file has one of `values`, which are sorted. None as for
+        `of` and `equal_places`."""
         asked = None
         if among is None and len(values) <= _MOST_VALUES:
             asked = (table.location, file.path, canonical_json(field)), tuple(values.to_pylist())
@@ -95,18 +95,25 @@ class SearchedColumns:
         if columns is None:
             return None
         places = equal_places(columns[0].values, values, among)
-        if asked is not None:
+        if asked is not None and places is not None:
             with self._lock:
                 self._places.put(asked, places)
         return places
 
 
 def equal_places(column: Any, values: Any, among: Any = None) -> Any:
-    """Of these places (None: of all) those where a column has one of these values."""
-    from pyarrow import compute
+    """Of these places (None: of all) those where a column has one of these values, of which NULL may be one. None where
+    equal values may differ."""
+    import pyarrow as pa
+    from pyarrow import compute, types
 
     looked_at = column if among is None else column.take(among)
-    places = compute.indices_nonzero(compute.is_in(looked_at, value_set=values.cast(column.type)))
+    if types.is_dictionary(looked_at.type):
+        texts = compute.indices_nonzero(compute.is_in(looked_at.dictionary, value_set=values)).cast(pa.int64())
+        looked_at, values = looked_at.indices, pa.concat_arrays([texts, pa.nulls(min(1, values.null_count), pa.int64())])
+    if not any(is_one(values.type) for is_one in (types.is_integer, types.is_date, types.is_string)):
+        return None
+    places = compute.indices_nonzero(compute.is_in(looked_at, value_set=values.cast(looked_at.type)))
     return places if among is None else among.take(places)
 
 
