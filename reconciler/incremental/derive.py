@@ -193,7 +193,10 @@ def _unfit(columns: Columns, used: Collection[str], with_signs: bool) -> tuple[s
 def derived(query: str, columns: tuple[tuple[str, tuple[tuple[str, str | None], ...]], ...]) -> Maintenance:
     """How a query is maintained over relations with these columns (pairs, by key), where nothing else matters. Remembered: a
     run asks at each step."""
+    from reconciler.sql.written_keys import with_written_keys
+
     known = {key: dict(of) for key, of in columns}
+    query = with_written_keys(query, known) or query
     found = _derived(query, known)
     if isinstance(found, Recompute):
         from reconciler.sql.inlined import without_names

@@ -39,6 +39,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from reconciler.base.names import quoted
+from reconciler.incremental.linked_reads import KeptKeys
 from reconciler.incremental.model import KeptAggregate, KeptCount, KeptExtreme, KeptSum
 from reconciler.incremental.terms import Term, change_of, places_of_change, term_text
 from reconciler.sql.block_model import AggregateBlock, AggregateCall, AliasUse, KeyUse, Span
@@ -90,6 +91,11 @@ def kept_aggregate(query: str, block: AggregateBlock) -> KeptAggregate:
 def columns_of(kept: KeptAggregate) -> tuple[str, ...]:
     """The columns of what is kept, in order: keys, the number of rows, counts, and what sums and extremes are made of."""
     return tuple(name for name, _ in _columns(kept))
+
+
+def kept_keys(kept: KeptAggregate) -> KeptKeys:
+    """Which columns of what is kept hold columns of relations."""
+    return KeptKeys(KEPT, tuple((f"key_{at}", column) for at, column in enumerate(kept.block.columns)))
 
 
 def state_query(kept: KeptAggregate) -> str:

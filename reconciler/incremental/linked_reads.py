@@ -12,7 +12,7 @@ Sources: P. Bernstein, D. Chiu, Using Semi-Joins to Solve Relational Queries (JA
 Acyclic Database Schemes (VLDB 1981).
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -39,14 +39,26 @@ TermReads: TypeAlias = tuple[LinkedRead, ...]
 """All that a term reads. The first is what changed; what leads to a read comes before it."""
 
 
+@dataclass(frozen=True, slots=True)
+class KeptKeys:
+    """What is kept under a name: of each of its keys the column that holds it, and the column of a relation of FROM that it
+    is, with the place of that (None: it is none)."""
+
+    name: str
+    keys: tuple[tuple[str, tuple[int, str] | None], ...]
+
+
 def linked_reads(
-    froms: Iterable[Sequence[RelationUse]], changed: Collection[str], whole: Collection[str]
+    froms: Iterable[Sequence[RelationUse]], changed: Collection[str], whole: Collection[str], kept: KeptKeys | None = None
 ) -> tuple[TermReads, ...]:
-    """The reads of all terms. `froms` are the FROMs of the SELECTs; of relations (keys) that are `whole` any row matters."""
-    return tuple(_of_term(uses, place, changed, whole) for uses in froms for place in places_of_change(uses, changed))
+    """The reads of all terms. `froms` are the FROMs of the SELECTs; of relations (keys) that are `whole` any row matters.
+    What is `kept` is read for the groups of the rows of each term: that read is the last."""
+    return tuple(_of_term(uses, place, changed, whole, kept) for uses in froms for place in places_of_change(uses, changed))
 
 
-def _of_term(uses: Sequence[RelationUse], place: int, changed: Collection[str], whole: Collection[str]) -> TermReads:
+def _of_term(
+    uses: Sequence[RelationUse], place: int, changed: Collection[str], whole: Collection[str], kept: KeptKeys | None
+) -> TermReads:
     found = [LinkedRead(changed_source(uses[place].relation))]
     key, at = key_of(uses, place), {place: 0}
     for hop in key or ():
@@ -55,6 +67,7 @@ def _of_term(uses: Sequence[RelationUse], place: int, changed: Collection[str], 
         at = {hop.place: len(found) - 1}
     # What has a key is read as it is and as it was: neither leads on for both.
     lead_on(uses, found, at, lambda other, link: _reads(uses, place, other, changed, link), last=place)
+    found += [_of_kept(kept, at)] if kept is not None else []
     return tuple(replace(one, is_whole=True) if one.name in whole else one for one in found)
 
 
@@ -79,6 +92,14 @@ def lead_on(
     for other in range(len(uses)):
         if other not in at:
             found += reads(other, LinkedRead(""))
+
+
+def _of_kept(kept: KeptKeys, at: Mapping[int, int]) -> LinkedRead:
+    """What is kept of the groups to which the rows of a relation belong; `at` has the numbers of the reads, by place."""
+    for place in sorted({column[0] for _, column in kept.keys if column is not None} & at.keys()):
+        pairs = tuple((column[1], key) for key, column in kept.keys if column is not None and column[0] == place)
+        return LinkedRead(kept.name, at[place], pairs, with_null=True)
+    return LinkedRead(kept.name)
 
 
 def _reads(

@@ -21,6 +21,7 @@ from reconciler.delta.tables import is_staged, typed_columns
 from reconciler.engine.protocol import CHANGE_COLUMN, ColumnType, Engine, Source, StoredSource, ViewBuild
 from reconciler.incremental import kept_aggregate
 from reconciler.incremental.choice import Sizes, must_find
+from reconciler.incremental.linked_reads import TermReads
 from reconciler.incremental.model import KeptAggregate, Way, reads_of_terms
 from reconciler.materialize.changed_sources import needed_sources, with_terms
 from reconciler.materialize.view_steps import ENDED, Around, Brought, needed_by, sizes_of, terms_of
@@ -82,10 +83,14 @@ class Kept:
         form = self.form(self.around.changes.now)
         folder = staging_folder(self.program.name, "kept", str(step), self.view.name, form, way.value)
         query, sources = self._by_changes() if way is Way.CHANGES else self._anew()
-        terms = terms_of(self.method, self.around.changes.of(self.method.relations)) if way is Way.CHANGES else ()
+        terms: tuple[TermReads, ...] = ()
+        if way is Way.CHANGES:
+            changed = self.around.changes.of(self.method.relations)
+            terms = terms_of(self.method, changed, kept_aggregate.kept_keys(self.method))
         settings = dict(sorted(self.program.settings.spark.items()))
         staging = join_location(self.around.location, folder)
         build = ViewBuild(f"{self.view.name} (kept)", query, (), sources, staging, settings, must_find=must_find)
+        build = replace(build, rest_of=kept_aggregate.KEPT) if terms else build
         built = self.engine.build_view(with_terms(build, self.program, self.view, terms))
         known = self.known
         former = None if known is None else FormerState(known.folder, step - 1, (), known.step)

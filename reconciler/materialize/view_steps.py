@@ -8,7 +8,7 @@ from reconciler.engine.protocol import Built
 from reconciler.environment.given_up import GivenUp
 from reconciler.incremental.choice import Choice, Size
 from reconciler.incremental.derive import stored_reads
-from reconciler.incremental.linked_reads import TermReads, linked_reads
+from reconciler.incremental.linked_reads import KeptKeys, TermReads, linked_reads
 from reconciler.incremental.model import Method, Way, froms_of, read_whole
 from reconciler.incremental.needed_rows import Within, needed_rows
 from reconciler.materialize.changed_sources import StepChanges
@@ -59,6 +59,6 @@ def needed_by(method: Method, changes: StepChanges, changed: Collection[str]) ->
     return {name: within for name, within in needed.items() if name not in read_whole(method)}
 
 
-def terms_of(method: Method, changed: Collection[str]) -> tuple[TermReads, ...]:
+def terms_of(method: Method, changed: Collection[str], kept: KeptKeys | None = None) -> tuple[TermReads, ...]:
     """What the terms of what changed read, and what leads from one to the next."""
-    return linked_reads(froms_of(method), changed, read_whole(method))
+    return linked_reads(froms_of(method), changed, read_whole(method), kept)

@@ -12,7 +12,7 @@ query's text.
 Not here: what is made of it (`reconciler.incremental`), and whether it pays.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from enum import Enum, auto
 from typing import Final
 
@@ -122,10 +122,12 @@ class Reading:
             if len({" ".join(call.argument.split()) for call in calls}) > 1:
                 hint = "put each count into a MATERIALIZED view of its own"
                 return NotKept("COUNT(DISTINCT …) of several expressions has no rule", hint)
+            relations = self.uses_of(text)
             return AggregateBlock(
                 text,
-                self.uses_of(text),
+                relations,
                 self.key_texts(text, items),
+                tuple(column_of(key, relations, self.groups.scope) for key in self.keys),
                 uses,
                 items,
                 self.groups.fixed,
@@ -332,3 +334,17 @@ def meaning_of(node: exp.Expr, scope: Scope) -> Hashable:
         elif part is not None and part is not False:
             parts.append((name, meaning_of(part, scope) if isinstance(part, exp.Expr) else part))
     return tuple(parts)
+
+
+def column_of(key: Hashable, uses: Sequence[RelationUse], scope: Scope) -> tuple[int, str] | None:
+    """The column that a key (`meaning_of`) is, with the place of its relation. Where a column has the name of the relation,
+    `name.x` may be a field of it."""
+    if not isinstance(key, tuple) or key[0] != "column" or scope.has(str(key[1])):
+        return None
+    found = []
+    for at, use in enumerate(uses):
+        if use.is_linear and not use.within and fold(use.name) == key[1]:
+            found.append((at, str(key[2])))
+        if use.is_linear:
+            found += [(at, column) for column, alias, name in use.shown if (alias, name) == key[1:]]
+    return found[0] if len(found) == 1 else None

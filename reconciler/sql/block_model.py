@@ -101,7 +101,8 @@ Use: TypeAlias = AggregateCall | KeyUse | AliasUse
 
 @dataclass(frozen=True, slots=True)
 class AggregateBlock:
-    """The block that groups. `keys` are texts. `uses` are all places of the select list, of HAVING and of what follows it
+    """The block that groups. `keys` are texts; of each, `columns` has the column that it is, with the place of its relation
+    (None: it is none). `uses` are all places of the select list, of HAVING and of what follows it
     that name keys, aggregates or aliases, in their order; `items` are the expressions of the select list, without aliases.
     `fixed` are relations (keys) that subqueries of the block read; `elsewhere` those that the query reads outside it.
     `is_global`: there is no GROUP BY, and so one group, be there rows or not."""
@@ -109,6 +110,7 @@ class AggregateBlock:
     text: BlockText
     relations: tuple[RelationUse, ...]
     keys: tuple[str, ...]
+    columns: tuple[tuple[int, str] | None, ...]
     uses: tuple[Use, ...]
     items: tuple[Span, ...]
     fixed: frozenset[str]

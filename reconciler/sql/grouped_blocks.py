@@ -25,7 +25,7 @@ from sqlglot import exp
 
 from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold, quoted
-from reconciler.sql.aggregate_blocks import Reading, Refused, meaning_of
+from reconciler.sql.aggregate_blocks import Reading, Refused, column_of, meaning_of
 from reconciler.sql.aggregate_walk import AggregateWalk
 from reconciler.sql.block_model import (
     NO_AGGREGATE,
@@ -37,7 +37,6 @@ from reconciler.sql.block_model import (
     GroupedBlock,
     GroupedQuery,
     NotKept,
-    RelationUse,
     Span,
 )
 from reconciler.sql.block_texts import block_text
@@ -139,7 +138,7 @@ def _grouped_block(walk: AggregateWalk, parsed: Parsed, block: _Block, keys: Seq
     reading = Reading(walk, parsed, block.node, groups)
     uses = reading.uses_of(text)
     texts = tuple(_text(reading, text, one) for one in items)
-    return GroupedBlock(text, uses, texts, tuple(_column(key, uses, groups.scope) for key in keys), groups.fixed)
+    return GroupedBlock(text, uses, texts, tuple(column_of(key, uses, groups.scope) for key in keys), groups.fixed)
 
 
 def _with_keys(walk: AggregateWalk, tree: exp.Expr) -> _Rows:
@@ -325,17 +324,3 @@ def _text(reading: Reading, text: BlockText, item: _Item) -> str:
     if item.name is not None:
         return quoted(item.name)
     return reading.expression(text.items[item.at], reading.node.expressions[item.at]).of(reading.query)
-
-
-def _column(key: Key, uses: Sequence[RelationUse], scope: Scope) -> tuple[int, str] | None:
-    """The column that a key is, with the place of its relation. Where a column has the name of the relation, `name.x` may be
-    a field of it."""
-    if not isinstance(key, tuple) or key[0] != "column" or scope.has(str(key[1])):
-        return None
-    found = []
-    for at, use in enumerate(uses):
-        if use.is_linear and not use.within and fold(use.name) == key[1]:
-            found.append((at, str(key[2])))
-        if use.is_linear:
-            found += [(at, column) for column, alias, name in use.shown if (alias, name) == key[1:]]
-    return found[0] if len(found) == 1 else None

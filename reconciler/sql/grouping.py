@@ -44,6 +44,11 @@ def judge_aggregates(walker: "Walker", node: exp.Select, scope: Scope) -> None:
         _judge(walker, item, scope, keys, named, group is not None)
 
 
+def has_aggregate(node: exp.Expr, text: str) -> bool:
+    """Whether an item aggregates rows of its block, in a call outside of windows and subqueries."""
+    return bool(_aggregates(node, text))
+
+
 def is_plain_group(group: exp.Expr) -> bool:
     """Whether a GROUP BY makes groups of one kind only."""
     if any(group.args.get(part) for part in ("rollup", "cube", "grouping_sets", "totals")):

@@ -68,7 +68,7 @@ def found(places: dict[str, str]) -> Callable[..., dict[str, list[tuple[Any, ...
         ]
         sources += [StoredSource(name, place, 0, used=used) for name, place in places.items()]
         build = ViewBuild("v", "SELECT 1", (), tuple(sources), "/staging", {}, terms=terms, must_find=must_find)
-        given = linked_rows(build, few, columns)
+        given = linked_rows(build, few, columns).found
         return {
             source.name: list(zip(*(column.to_pylist() for column in held.rows.columns), strict=True))
             for source, held in given.items()
@@ -126,6 +126,28 @@ def test_what_leads_on_from_a_relation_that_is_needed_whole_is_needed_whole(foun
 def test_from_what_something_else_needs_whole_equalities_lead_on(found: Any) -> None:
     given = found((ROOT, replace(TO_ORDERS, is_whole=True), LinkedSource("buyers", 1, (("buyer", "id"),))), must_find=True)
     assert {name: len(rows) for name, rows in given.items()} == {"buyers": 1}
+
+
+def test_rows_that_are_part_of_the_result_as_they_are_are_given_apart(places: dict[str, str]) -> None:
+    kept = Held(schema(buyer="long", n="long"), pa.table({"buyer": [7, None, MANY - 4, 8], "n": [1, 2, 3, 4]}))
+
+    def few(source: StoredSource) -> Held | None:
+        return {"__changed_orders": CHANGED, "__kept": kept}.get(source.name)
+
+    sources = (
+        StoredSource("__changed_orders", "/nowhere", 1, ranges=((0, 1),), changes=True),
+        StoredSource("orders", places["orders"], 0, used=("id", "buyer")),
+        StoredSource("__kept", "/kept", 0, is_kept=True),
+    )
+    to_kept = LinkedSource("__kept", 1, (("Buyer", "buyer"),), with_null=True)
+    build = ViewBuild("v", "SELECT 1", (), sources, "/staging", {}, terms=((ROOT, TO_ORDERS, to_kept),), rest_of="__kept")
+    given = linked_rows(build, few, SearchedColumns())
+    assert given.found[sources[2]].rows.to_pylist() == [{"buyer": None, "n": 2}, {"buyer": MANY - 4, "n": 3}]
+    assert given.rest is not None
+    assert given.rest.to_pylist() == [{"buyer": 7, "n": 1}, {"buyer": 8, "n": 4}]
+    whole = linked_rows(replace(build, terms=((ROOT, TO_ORDERS, LinkedSource("__kept")),)), few, SearchedColumns())
+    assert whole.rest is None
+    assert sources[2] not in whole.found
 
 
 def test_where_it_is_not_known_which_columns_are_used_nothing_is_read(found: Any) -> None:

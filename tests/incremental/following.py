@@ -7,9 +7,17 @@ from typing import Any, Protocol, TypeAlias
 from reconciler.incremental import changed_groups
 from reconciler.incremental.added_rows import added_query
 from reconciler.incremental.changed_rows import changed_rows_query
-from reconciler.incremental.kept_aggregate import KEPT, changed_query, finishing_query, state_query
+from reconciler.incremental.kept_aggregate import KEPT, changed_query, finishing_query, kept_keys, state_query
 from reconciler.incremental.linked_reads import TermReads, linked_reads
-from reconciler.incremental.model import ChangedGroups, LinearRows, Method, froms_of, read_whole, reads_of_terms
+from reconciler.incremental.model import (
+    ChangedGroups,
+    KeptAggregate,
+    LinearRows,
+    Method,
+    froms_of,
+    read_whole,
+    reads_of_terms,
+)
 from reconciler.incremental.needed_rows import KeyRange, needed_rows
 from reconciler.incremental.terms import changed_source, former_source
 from reconciler.sql.check import analyse_query
@@ -18,9 +26,11 @@ from tests.incremental.queries import Row, Tables, changes, groups_of, kept_of, 
 
 
 class Computes(Protocol):
-    """What computes queries over rows that it is given. `failing`: what it raises where a query fails."""
+    """What computes queries over rows that it is given. `failing`: what it raises where a query fails. `holds_back`: it can
+    be given any rows of what is kept."""
 
     failing: type[Exception]
+    holds_back: bool
 
     def give(self, name: str, columns: Mapping[str, str | None], rows: Sequence[Row]) -> None: ...
 
@@ -49,8 +59,11 @@ def follow(engine: Computes, query: str, history: Sequence[Tables], columns: Map
                 engine.give(changed_source(name), with_change, changes(before[name], tables[name]))
                 engine.give(former_source(name), columns[name], before[name])
             narrowed = leave_out(engine, kept, changed, before, tables, columns)
+            rest = _hold_back(engine, kept, changed, before, tables, columns, types) if engine.holds_back else []
             try:
                 types = engine.keep(changed_query(kept, changed, types, "__change"), tuple(types))
+                if rest:
+                    engine.give(KEPT, types, [*engine.run(f"SELECT * FROM `{KEPT}`")[1], *rest])
                 followed += 1
             except engine.failing:
                 # A least or greatest value may have gone.
@@ -266,6 +279,28 @@ def _rows(name: str, before: Tables, now: Tables) -> list[Row]:
     if name == changed_source(relation):
         return [*changes(before[relation], now[relation])]
     return [*(before[relation] if name == former_source(relation) else now[relation])]
+
+
+def _hold_back(
+    engine: Computes,
+    kept: KeptAggregate,
+    changed: Sequence[str],
+    before: Tables,
+    now: Tables,
+    columns: Mapping[str, Mapping[str, str | None]],
+    types: Mapping[str, str],
+) -> list[Row]:
+    """Give those rows of what is kept no more that stay as they are; these rows."""
+    held = engine.run(f"SELECT * FROM `{KEPT}`")[1]
+    terms = linked_reads(froms_of(kept), changed, read_whole(kept), kept_keys(kept))
+    found = linked(
+        terms,
+        lambda name: held if name == KEPT else _rows(name, before, now),
+        lambda name: [*types] if name == KEPT else [*columns[_relation(name)]],
+    )
+    needed = found.get(KEPT, set(range(len(held))))
+    engine.give(KEPT, types, [held[at] for at in sorted(needed)])
+    return [row for at, row in enumerate(held) if at not in needed]
 
 
 def give_back(engine: Computes, names: Sequence[str], now: Tables, columns: Mapping[str, Mapping[str, str | None]]) -> None:

@@ -19,6 +19,7 @@ from reconciler.sql.grouped_blocks import grouped_blocks
 from reconciler.sql.inlined import without_names
 from reconciler.sql.linear_blocks import linear_blocks
 from reconciler.sql.surroundings import USUAL
+from reconciler.sql.written_keys import with_written_keys
 
 Row: TypeAlias = tuple[Any, ...]
 Tables: TypeAlias = Mapping[str, Sequence[Row]]
@@ -194,6 +195,9 @@ def query_by(chance: Random, has_decimals: bool, nested: float = 0.4) -> str:
     if chance.random() < 0.1:
         return f"{names}SELECT DISTINCT {named} FROM {origin}{where}"
     grouped = ", ".join(keys) if chance.random() < 0.7 else ", ".join(str(at + 1) for at in range(len(keys)))
+    if has_decimals and chance.random() < 0.2:
+        # SQLite does not know it.
+        grouped = "ALL"
     block = f"SELECT {named}, {listed} FROM {origin}{where} GROUP BY {grouped}{having}"
     if names:
         return f"{names}{block}"
@@ -203,6 +207,7 @@ def query_by(chance: Random, has_decimals: bool, nested: float = 0.4) -> str:
 
 def kept_of(query: str) -> KeptAggregate:
     """What is kept of a query, which has something to keep."""
+    query = with_written_keys(query, COLUMNS) or query
     block = aggregate_block(query, COLUMNS, USUAL)
     if isinstance(block, NotKept):
         query = without_names(query) or query

@@ -22,6 +22,7 @@ class Small:
     """Computes queries over rows in memory."""
 
     failing = sqlite3.Error
+    holds_back = True
 
     def __init__(self) -> None:
         self._connection = sqlite3.connect(":memory:")

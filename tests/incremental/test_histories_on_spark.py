@@ -41,6 +41,7 @@ class OnSpark:
     """Computes queries on Spark over rows that it is given."""
 
     failing = PySparkException
+    holds_back = False
 
     def __init__(self, session: Any) -> None:
         self._session = session

@@ -11,11 +11,13 @@ gives are the rows that any term found there.
 - Of each file the columns of keys are read first, and others only where a key was found. Columns that were read are held for
   the next search (`searched_columns`).
 - Columns that the query does not use are NULL: nobody looks at them.
+- Of one source the rows that were not found may be rows of the result as they are (`rest_of`): they are given apart.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
 from reconciler.delta.arrow_rows import PlainTable, StoredFile, arrow_schema, fitted, plain_table
@@ -36,24 +38,34 @@ MOST_ROWS: Final = MOST_KEPT
 """That are found of a table."""
 
 
-def linked_rows(wanted: ViewBuild, few: Few, columns: SearchedColumns) -> dict[StoredSource | LogSource, Held]:
+@dataclass(frozen=True, slots=True)
+class LinkedRows:
+    """The rows of sources that terms need. `rest`: those of the source whose rest is part of the result, which no term needs
+    (None: that source is given whole)."""
+
+    found: Mapping[StoredSource | LogSource, Held]
+    rest: "pa.Table | None" = None
+
+
+def linked_rows(wanted: ViewBuild, few: Few, columns: SearchedColumns) -> LinkedRows:
     """For sources of a build the rows that its terms need; `few` gives those of a source that has few, `columns` those of
     files."""
     if not wanted.terms:
-        return {}
+        return LinkedRows({})
     search = _Search(wanted, few, columns)
     for term in wanted.terms:
         search.follow(term)
     found = search.found()
     if wanted.must_find:
         _require_found(wanted, found, few)
-    return found
+    return LinkedRows(found, search.rest(wanted.rest_of) if wanted.rest_of is not None else None)
 
 
 def _require_found(wanted: ViewBuild, found: Mapping[StoredSource | LogSource, Held], few: Few) -> None:
     """Raises EngineError (X700) where rows to which terms lead were not found, and are not few."""
     led_to = {fold(one.source) for term in wanted.terms for one in term if one.via is not None}
     led_to -= {fold(one.source) for term in wanted.terms for one in term[1:] if one.via is None or one.is_whole}
+    led_to -= {fold(wanted.rest_of or "")}
     for source in wanted.sources:
         if isinstance(source, StoredSource) and fold(source.name) in led_to and source not in found and few(source) is None:
             raise EngineError("X700", f"too many rows of {source.name} have to do with what changed for {wanted.shown}")
@@ -92,6 +104,12 @@ class _Search:
                 if held is not None:
                     given[self._sources[name]] = held
         return given
+
+    def rest(self, source: str) -> "pa.Table | None":
+        """The rows of a source that were not found; None where it is needed whole."""
+        name = fold(source)
+        table = self._tables.get(name)
+        return table.rest() if table is not None and name not in self._whole else None
 
     def _changed(self, name: str) -> "_Rows | None":
         source = self._sources.get(name)
@@ -163,6 +181,11 @@ class _HeldPart:
     def __init__(self, rows: "pa.Table") -> None:
         self._rows = _Rows(rows)
 
+    @property
+    def count(self) -> int:
+        """How many rows it has."""
+        return int(self._rows.rows.num_rows)
+
     def equal(self, name: str, values: Any, among: Any) -> Any:
         return equal_places(self._rows.column(name), values, among)
 
@@ -221,6 +244,18 @@ class _Table:
             known.append(places)
             found.append(rows)
         return pa.concat_tables(found[1:] or found)
+
+    def rest(self) -> "pa.Table | None":
+        """The rows of a small table that were not found."""
+        import pyarrow as pa
+        from pyarrow import compute
+
+        (part,), (known,) = self._parts, self._places
+        if not isinstance(part, _HeldPart):
+            return None
+        found = pa.concat_arrays([pa.array([], pa.uint64()), *(one.cast(pa.uint64()) for one in known)])
+        places = pa.array(range(part.count), pa.uint64())
+        return part.at(places.filter(compute.invert(compute.is_in(places, value_set=found))))
 
     def found(self) -> Held | None:
         """All rows that were found, each once, in all columns. None where they are many."""

@@ -28,7 +28,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
-from reconciler.base.errors import Declared, RegistryError
+from reconciler.base.errors import Declared, EngineError, RegistryError
+from reconciler.base.names import fold
 from reconciler.delta.arrow_rows import is_known_schema
 from reconciler.delta.arrow_writes import all_nullable, can_be_committed_to, put_table
 from reconciler.delta.objects import can_be_listed
@@ -96,30 +97,37 @@ class SmallViews:
         was_small = self._is_small.get(_view(wanted))
         if was_small is False or not (is_plain(wanted) and _can_be_written(wanted)) or not self._can_bring(sessions()):
             return None
-        few = self.few_of(wanted)
+        few, rest = self._few_and_rest(wanted)
         held = self._rows_of(wanted, few)
         if held is None and not was_small and not (was_small is None and _reads_changes(wanted)):
             return None
-        return self._computed(sessions, wanted, held, few)
+        return self._computed(sessions, wanted, _Read(held, few, rest))
 
     def few_of(self, wanted: ViewBuild) -> Few:
-        """What gives the rows of those sources of a build of which it reads few."""
+        """What gives the rows of those sources of a build of which it reads few. None is left out that is to be a row of the
+        result."""
+        of_rest = fold(wanted.rest_of or "")
+        terms = tuple(tuple(one for one in term if fold(one.source) != of_rest) for term in wanted.terms)
+        return self._few_and_rest(replace(wanted, terms=terms, rest_of=None))[0]
+
+    def _few_and_rest(self, wanted: ViewBuild) -> "tuple[Few, pa.Table | None]":
         linked = linked_rows(wanted, self.held_of, self._columns)
 
         def few(source: StoredSource) -> Held | None:
-            return linked.get(source) or self.held_of(source)
+            return linked.found.get(source) or self.held_of(source)
 
-        return few
+        return few, linked.rest
 
     def saw(self, wanted: ViewBuild, built: Built) -> None:
         """What Spark has written of a view by itself."""
         self._remember(wanted, built.rows <= MOST_ROWS and built.bytes <= _MOST_STORED)
 
-    def _computed(self, sessions: Sessions, wanted: ViewBuild, held: _Rows | None, few: Few) -> Built | None:
+    def _computed(self, sessions: Sessions, wanted: ViewBuild, read: "_Read") -> Built | None:
+        held, few = read.held, read.few
         wanted = replace(wanted, settings={**wanted.settings, **(SETTINGS if held is None else _settings(wanted, held))})
         key = None if held is None else key_of(wanted, held)
         if held is not None and key is not None:
-            done = self._repeated_of(sessions, wanted, held, key)
+            done = self._repeated_of(sessions, wanted, held, key, read.rest)
             if done is not None:
                 return done.built
         session = isolated(sessions, wanted.settings)
@@ -147,7 +155,7 @@ class SmallViews:
                     return None
                 if query is not None and key is not None:
                     self._repeated.keep(session.sparkContext, key, query)
-                built = _staged(session, wanted, schema, rows)
+                built = _staged(session, wanted, schema, rows, read.rest)
                 self._remember(wanted, True)
                 return replace(built, failed_calls=failed_calls(session, wanted.staging))
             return None
@@ -155,7 +163,9 @@ class SmallViews:
             # What an attempt has counted is not told with the next one.
             failed_calls(session, wanted.staging)
 
-    def _repeated_of(self, sessions: Sessions, wanted: ViewBuild, held: _Rows, key: Hashable) -> "_Done | None":
+    def _repeated_of(
+        self, sessions: Sessions, wanted: ViewBuild, held: _Rows, key: Hashable, rest: "pa.Table | None"
+    ) -> "_Done | None":
         """The view by a query that was planned before. None: there is none, or it failed."""
         spark = sessions().sparkContext
         with left_to_spark(lambda: True), self._repeated.taken(spark, key) as query:
@@ -165,7 +175,7 @@ class SmallViews:
             with translated(wanted.shown, Declared("view", wanted.view)):
                 rows = query.collected_of(relations, MOST_ROWS, MOST_BYTES)
             self._remember(wanted, rows is not None)
-            return _Done(None if rows is None else _staged(sessions(), wanted, query.schema, rows))
+            return _Done(None if rows is None else _staged(sessions(), wanted, query.schema, rows, rest))
         return None
 
     def _rows_of(self, wanted: ViewBuild, few: Few) -> _Rows | None:
@@ -222,6 +232,16 @@ def _settings(wanted: ViewBuild, held: _Rows) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
+class _Read:
+    """What a build reads: the rows of all sources that are needed (None: not all are few), what gives those of single ones,
+    and rows that are rows of the result as they are."""
+
+    held: _Rows | None
+    few: Few
+    rest: "pa.Table | None"
+
+
+@dataclass(frozen=True, slots=True)
 class _Done:
     """What became of a view: built, or None where its result is not small."""
 
@@ -264,7 +284,16 @@ def _has_plain_names(kind: Any) -> bool:
     return all(_has_plain_names(kind.get(part)) for part in ("elementType", "keyType", "valueType"))
 
 
-def _staged(session: SparkSession, wanted: ViewBuild, schema: JsonObject, rows: "pa.Table") -> Built:
+def _staged(
+    session: SparkSession, wanted: ViewBuild, schema: JsonObject, rows: "pa.Table", rest: "pa.Table | None"
+) -> Built:
+    """Write the rows of a result, and those that are so besides."""
+    if rest is not None:
+        import pyarrow as pa
+
+        if rest.schema != rows.schema:
+            raise EngineError("X700", f"the rest of {wanted.rest_of} has other columns than {wanted.shown}")
+        rows = pa.concat_tables([rest, rows])
     place = folder(wanted.staging, lambda: session)
     place.remove()
     put_table(wanted.staging, schema, rows)

@@ -1,1 +1,0 @@
-SELECT c_mktsegment, COUNT(*) AS n FROM customer GROUP BY ALL
