@@ -42,8 +42,10 @@ def bring_up_to_date(engine: Engine, program: Program, view: View, around: Aroun
 
 
 def _groups_instead(own: OwnRows, kept: KeptAggregate, step: int) -> ChangedGroups | None:
-    """The groups of a view that are computed anew, as they are too many to be kept; None: they are kept."""
-    if (own.placement.rows or 0) < own.around.choice.many_kept:
+    """The groups of a view that are computed anew: as they are too many to be kept, or what changed has no rule for what is
+    kept. None: they are kept."""
+    changed = own.around.changes.of(kept.relations)
+    if (own.placement.rows or 0) < own.around.choice.many_kept and kept.fixed.isdisjoint(changed):
         return None
     groups = groups_instead(own.program, own.view, kept, _stored_columns(own.program, own.view, own.around))
     pays = groups is not None and own.way(groups, own.sizes(groups), step) is Way.CHANGES

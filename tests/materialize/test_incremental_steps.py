@@ -139,6 +139,24 @@ def test_groups_that_are_too_many_to_be_kept_are_computed_anew(till: Path) -> No
     assert placement(till, "often").state is not None, "its rows are not those of single groups"
 
 
+def test_groups_are_computed_anew_where_what_is_kept_has_no_rule(tmp_path: Path) -> None:
+    query = (
+        "SELECT v.who, MAX(s.amount) AS amount, COUNT(*) AS n FROM visits v LEFT JOIN sales s ON s.id = v.who GROUP BY v.who"
+    )
+    tables = PROGRAM.partition("CREATE MATERIALIZED")[0]
+    write_till(tmp_path, f"{tables}\nCREATE MATERIALIZED VIEW most AS {query};")
+    apply(tmp_path)
+    put(tmp_path, 0)
+    numbers = ComputingEngine(DeltaWriter(), texts=frozenset({"good", "kind"}))
+    run(tmp_path, numbers)
+    for number, amount in enumerate((99, 1), 100):
+        record = {"insert": {"id": 1, "good": "tea", "amount": amount}}
+        (tmp_path / f"source/sales/{number}.json").write_text(json.dumps(record) + "\n")
+        run(tmp_path, numbers)
+        assert ways(tmp_path)[-1]["most"] == Way.CHANGES
+        assert rows(tmp_path, "most") == {(1, amount, 2): 1, (None, None, 1): 1}
+
+
 def test_many_groups_are_computed_at_once(till: Path) -> None:
     put(till, 0)
     run(till)
