@@ -71,7 +71,7 @@ class Sizes:
     its rows (None: not known). `rows_only_came`: to all that changed, and so they do to the view.
 
     `changed_keys` says between what a column of changed rows lies, `needed_bytes` how much of a relation has rows within
-    such ranges (None: not known).
+    such ranges (None: not known). `can_search`: rows of relations can be looked for by their keys.
     """
 
     relations: Mapping[str, Size]
@@ -84,6 +84,7 @@ class Sizes:
     rows_only_came: bool = False
     changed_keys: ChangedKeys = lambda key, column: None
     needed_bytes: Callable[[str, Within], int | None] = lambda key, within: None
+    can_search: bool = True
 
 
 Choose: TypeAlias = Callable[[Method, Sizes], Way]
@@ -145,6 +146,7 @@ def _pays(method: Method, sizes: Sizes, *, searches: bool = True) -> bool:
         return False
     froms = froms_of(method)
     takes_rows_out = isinstance(method, LinearRows) and not sizes.rows_only_came
+    searches = searches and sizes.can_search
     searched = _searched(method, froms, sizes) if searches else frozenset[str]()
     by_changes = [_by_changes(uses, sizes, searched, takes_rows_out) for uses in froms]
     known = [one for one in by_changes if one is not None]

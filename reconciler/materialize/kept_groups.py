@@ -16,7 +16,7 @@ from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import digest_json
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
-from reconciler.delta.opening import join_location
+from reconciler.delta.opening import is_local, join_location
 from reconciler.delta.tables import is_staged, typed_columns
 from reconciler.engine.protocol import CHANGE_COLUMN, ColumnType, Engine, Source, StoredSource, ViewBuild
 from reconciler.incremental import kept_aggregate
@@ -72,6 +72,7 @@ class Kept:
             is_current,
             changed_keys=changes.changed_keys,
             needed_bytes=changes.needed_bytes,
+            can_search=is_local(self.around.location),
         )
 
     def attempts(self, way: Way) -> tuple[Way, ...]:

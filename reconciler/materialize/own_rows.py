@@ -14,7 +14,7 @@ from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
 from reconciler.delta.key_ranges import range_of
-from reconciler.delta.opening import join_location
+from reconciler.delta.opening import is_local, join_location
 from reconciler.delta.short_logs import open_log
 from reconciler.delta.transactions import has_commit_after, has_transaction
 from reconciler.engine.protocol import CHANGE_COLUMN, Built, Engine, Source, StoredSource, ViewBuild
@@ -74,6 +74,7 @@ class OwnRows:
             only_came,
             changes.changed_keys,
             changes.needed_bytes,
+            is_local(self.around.location),
         )
 
     def way(self, method: LinearRows | ChangedGroups, sizes: Sizes, step: int) -> Way:

@@ -52,6 +52,7 @@ def test_rows_must_be_found_where_to_read_all_of_a_relation_does_not_pay() -> No
     by_few = replace(FACTS, **changed(u=100))
     assert cheapest(GROUPS, by_few) is Way.CHANGES
     assert must_find(GROUPS, by_few)
+    assert cheapest(GROUPS, replace(by_few, can_search=False)) is Way.RECOMPUTED
 
 
 def test_a_relation_that_has_no_rule_and_changed_leaves_the_query() -> None:
@@ -144,7 +145,9 @@ def test_groups_that_are_computed_anew(sizes: dict[str, Any], way: Way) -> None:
 def test_groups_must_be_found_where_what_changed_reaches_much() -> None:
     some = replace(FACTS, kept=None, own_rows=1_000)
     assert not must_find(MEDIANS, some)
-    assert must_find(MEDIANS, replace(some, **changed(u=100)))
+    by_few = replace(some, **changed(u=100))
+    assert must_find(MEDIANS, by_few)
+    assert cheapest(MEDIANS, replace(by_few, can_search=False)) is Way.RECOMPUTED
 
 
 def test_small_relations_are_known_by_their_rows() -> None:
