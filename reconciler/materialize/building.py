@@ -30,7 +30,8 @@ from reconciler.base.names import fold
 from reconciler.delta.contents import is_readable
 from reconciler.delta.opening import join_location
 from reconciler.delta.tables import table_version
-from reconciler.engine.protocol import EmptySource, Engine, StoredSource, TableBuild, ViewBuild
+from reconciler.engine.protocol import Engine, TableBuild, ViewBuild
+from reconciler.engine.sources import EmptySource, StoredSource
 from reconciler.materialize.view_builds import view_build
 from reconciler.plan.operations.bootstrap_view import BootstrapView
 from reconciler.plan.operations.clear_table import ClearTable

@@ -9,7 +9,8 @@ from reconciler.base.names import fold
 from reconciler.delta.added_files import added_files, changed_files
 from reconciler.delta.arrow_rows import plain_table
 from reconciler.delta.key_ranges import files_between, least_and_greatest
-from reconciler.engine.protocol import Between, InlineSource, LinkedSource, Source, StoredSource, ViewBuild
+from reconciler.engine.protocol import Between, ViewBuild
+from reconciler.engine.sources import InlineSource, LinkedSource, Source, StoredSource
 from reconciler.incremental.in_place import views_in_place
 from reconciler.incremental.linked_reads import LinkedRead, TermReads
 from reconciler.incremental.needed_rows import KeyRange, Within

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from reconciler.engine.protocol import Source, StoredSource
+from reconciler.engine.sources import Source, StoredSource
 
 _LONGEST_LIST: Final = 4
 

@@ -18,7 +18,8 @@ from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
 from reconciler.delta.opening import is_local, join_location
 from reconciler.delta.tables import is_staged, typed_columns
-from reconciler.engine.protocol import CHANGE_COLUMN, ColumnType, Engine, Source, StoredSource, ViewBuild
+from reconciler.engine.protocol import ColumnType, Engine, ViewBuild
+from reconciler.engine.sources import CHANGE_COLUMN, Source, StoredSource
 from reconciler.incremental import kept_aggregate
 from reconciler.incremental.choice import Sizes, must_find
 from reconciler.incremental.linked_reads import TermReads

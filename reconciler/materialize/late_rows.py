@@ -11,7 +11,8 @@ from typing import Any
 
 from reconciler.base.names import fold
 from reconciler.delta.greatest_values import greatest_values
-from reconciler.engine.protocol import Engine, Selection, StoredSource
+from reconciler.engine.protocol import Engine, Selection
+from reconciler.engine.sources import StoredSource
 from reconciler.project.program.lateness import Number, columns_with_lateness, number_of_text, number_to_text
 from reconciler.project.program.model import Table
 from reconciler.registry.placements import Placement

@@ -17,7 +17,8 @@ from reconciler.delta.key_ranges import range_of
 from reconciler.delta.opening import is_local, join_location
 from reconciler.delta.short_logs import open_log
 from reconciler.delta.transactions import has_commit_after, has_transaction
-from reconciler.engine.protocol import CHANGE_COLUMN, Built, Engine, Source, StoredSource, ViewBuild
+from reconciler.engine.protocol import Built, Engine, ViewBuild
+from reconciler.engine.sources import CHANGE_COLUMN, Source, StoredSource
 from reconciler.incremental import added_rows, changed_groups, changed_rows
 from reconciler.incremental.choice import Sizes, must_find
 from reconciler.incremental.linked_reads import TermReads

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from reconciler.base.names import fold
-from reconciler.engine.protocol import CHANGE_COLUMN, EmptySource, InlineSource, Source, StoredSource
+from reconciler.engine.sources import CHANGE_COLUMN, EmptySource, InlineSource, Source, StoredSource
 from reconciler.project.program.model import Program, Stream, View
 from reconciler.project.program.streams import assigned_query
 from reconciler.query.reading import Place

@@ -25,17 +25,8 @@ from reconciler.base.names import fold
 from reconciler.delta.added_files import added_files
 from reconciler.delta.opening import join_location
 from reconciler.delta.tables import table_version
-from reconciler.engine.protocol import (
-    Built,
-    Engine,
-    FunctionSource,
-    LogSource,
-    Needed,
-    Selection,
-    Source,
-    StoredSource,
-    ViewBuild,
-)
+from reconciler.engine.protocol import Built, Engine, Selection, ViewBuild
+from reconciler.engine.sources import FunctionSource, LogSource, Needed, Source, StoredSource
 from reconciler.materialize.apply_effects import remove
 from reconciler.materialize.late_letters import letters_query, why_late
 from reconciler.materialize.stream_keys import MANY_ROWS, is_due, keys_seen

@@ -10,7 +10,8 @@ from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import EngineError
 from reconciler.base.names import quoted
 from reconciler.delta.added_files import Extremes, added_files, extremes
-from reconciler.engine.protocol import Engine, Selection, StoredSource
+from reconciler.engine.protocol import Engine, Selection
+from reconciler.engine.sources import StoredSource
 from reconciler.materialize.stream_sources import Ranges, with_changes
 from reconciler.project.program.model import Clock, Program, Stream, View
 from reconciler.query.reading import Place, functions_for, sources_for

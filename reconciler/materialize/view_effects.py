@@ -14,7 +14,8 @@ from reconciler.delta.opening import join_location
 from reconciler.delta.publishing import publish
 from reconciler.delta.tables import table_version
 from reconciler.delta.transactions import has_commit_after
-from reconciler.engine.protocol import Built, RowChanges, Source, Transaction
+from reconciler.engine.protocol import Built, RowChanges, Transaction
+from reconciler.engine.sources import Source
 from reconciler.incremental.model import Way
 from reconciler.materialize.apply_effects import remove, staging_folder
 from reconciler.materialize.changed_sources import StepChanges

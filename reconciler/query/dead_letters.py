@@ -14,7 +14,8 @@ from reconciler.base.names import fold
 from reconciler.delta.reading import equal_rows
 from reconciler.delta.tables import table_version
 from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
-from reconciler.engine.protocol import EmptySource, InlineSource, Rows, Source, StoredSource
+from reconciler.engine.protocol import Rows
+from reconciler.engine.sources import EmptySource, InlineSource, Source, StoredSource
 from reconciler.environment.target import Target
 from reconciler.project.program.model import Program
 from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of

@@ -13,7 +13,8 @@ from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.errors import EngineError, NotFound, ReconcileError
 from reconciler.base.names import did_you_mean, fold, is_foreign, is_identifier
 from reconciler.delta.restoring import require_version
-from reconciler.engine.protocol import Engine, Rows, Selection, Source, StoredSource
+from reconciler.engine.protocol import Engine, Rows, Selection
+from reconciler.engine.sources import Source, StoredSource
 from reconciler.environment.target import Target
 from reconciler.project.program.functions import called_functions
 from reconciler.project.program.model import Program

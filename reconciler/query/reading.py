@@ -14,15 +14,8 @@ from reconciler.base.errors import EngineError, RegistryError
 from reconciler.base.names import fold, is_foreign, is_version, without_version
 from reconciler.delta.opening import join_location
 from reconciler.delta.removal import table_identity
-from reconciler.engine.protocol import (
-    ColumnType,
-    EmptySource,
-    FunctionSource,
-    InlineSource,
-    PythonModule,
-    Source,
-    StoredSource,
-)
+from reconciler.engine.protocol import ColumnType
+from reconciler.engine.sources import EmptySource, FunctionSource, InlineSource, PythonModule, Source, StoredSource
 from reconciler.project.program.defaults import settled_default
 from reconciler.project.program.model import Program, Table, View
 from reconciler.project.program.order import topological

@@ -21,7 +21,7 @@ from dataclasses import replace
 from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import NotFound, ReconcileError
 from reconciler.base.names import fold
-from reconciler.engine.protocol import InlineSource, Source, StoredSource
+from reconciler.engine.sources import InlineSource, Source, StoredSource
 from reconciler.environment.target import Target
 from reconciler.project.program.model import Program
 from reconciler.project.program.settings import differing_settings

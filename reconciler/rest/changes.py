@@ -13,7 +13,8 @@ from typing import Any, Final
 from reconciler.base.errors import NotFound
 from reconciler.delta.opening import join_location
 from reconciler.engine.arrow.emit.changes import Changes, changes
-from reconciler.engine.protocol import Emission, StoredSource, Transaction
+from reconciler.engine.protocol import Emission, Transaction
+from reconciler.engine.sources import StoredSource
 from reconciler.project.program.model import Program
 from reconciler.registry.placements import Placement
 from reconciler.rest.addresses import key_in

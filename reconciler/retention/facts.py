@@ -17,7 +17,7 @@ from reconciler.base.dataclass import dataclass
 from reconciler.base.declarations import DEFAULT_STEPS_SECONDS
 from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
-from reconciler.engine.protocol import StoredSource
+from reconciler.engine.sources import StoredSource
 from reconciler.environment.locations import with_absolute_location, with_root
 from reconciler.environment.target import Target
 from reconciler.project.program.model import Program

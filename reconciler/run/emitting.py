@@ -25,7 +25,8 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.errors import AnotherEmission, EngineError, ReconcileError
 from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
-from reconciler.engine.protocol import Emission, StoredSource, Transaction
+from reconciler.engine.protocol import Emission, Transaction
+from reconciler.engine.sources import StoredSource
 from reconciler.environment.locations import with_absolute_location
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target

@@ -27,7 +27,8 @@ from reconciler.delta.restoring import restore as restore_version
 from reconciler.delta.tables import statistics
 from reconciler.diff.compare import compare
 from reconciler.diff.model import Diff
-from reconciler.engine.protocol import Built, StoredSource, TableBuild
+from reconciler.engine.protocol import Built, TableBuild
+from reconciler.engine.sources import StoredSource
 from reconciler.environment.planned_engine import require_planned_engine
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target

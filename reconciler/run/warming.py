@@ -17,7 +17,8 @@ from typing import Final
 
 from reconciler.base.errors import ReconcileError
 from reconciler.base.names import fold
-from reconciler.engine.protocol import Selection, StoredSource, ViewBuild
+from reconciler.engine.protocol import Selection, ViewBuild
+from reconciler.engine.sources import StoredSource
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.view_builds import view_build

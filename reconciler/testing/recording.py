@@ -24,7 +24,6 @@ from reconciler.engine.files import changed, files_of, local_file, local_listing
 from reconciler.engine.http_ranges import as_files
 from reconciler.engine.http_ranges import unread as unread_requests
 from reconciler.engine.protocol import (
-    CHANGE_COLUMN,
     Available,
     Built,
     Check,
@@ -32,17 +31,11 @@ from reconciler.engine.protocol import (
     Compaction,
     Emission,
     Emitted,
-    EmptySource,
-    FunctionSource,
     Ingestion,
-    InlineSource,
-    LogSource,
     RowChanges,
     Rows,
     Selection,
-    Source,
     Statement,
-    StoredSource,
     TableBuild,
     TableTarget,
     Transaction,
@@ -52,6 +45,15 @@ from reconciler.engine.protocol import (
     unchecked,
 )
 from reconciler.engine.secrets import concealed, resolved, revealed
+from reconciler.engine.sources import (
+    CHANGE_COLUMN,
+    EmptySource,
+    FunctionSource,
+    InlineSource,
+    LogSource,
+    Source,
+    StoredSource,
+)
 from reconciler.engine.statement import Insert, read_statement
 from reconciler.engine.stored import dead_letters_of
 from reconciler.sql.structures import Shape, shape_of, without_common_field

@@ -13,9 +13,10 @@ from typing import Any
 from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import EngineError
 from reconciler.connectors.catalogue import sink_can_delete
-from reconciler.engine.protocol import Check, Emission, Emitted, StoredSource
+from reconciler.engine.protocol import Check, Emission, Emitted
 from reconciler.engine.repeats import another_emission, is_repeated, what_is_kept
 from reconciler.engine.sink_places import require_outside_of_warehouses
+from reconciler.engine.sources import StoredSource
 from reconciler.testing.tables import Contents, Row, Writer
 
 

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from reconciler.engine.protocol import Selection, StoredSource, ViewBuild
+from reconciler.engine.protocol import Selection, ViewBuild
+from reconciler.engine.sources import StoredSource
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import open_shop, write_shop
 from tests.acceptance.versioned_shop import READS, VersionedShop

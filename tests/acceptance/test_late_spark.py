@@ -13,16 +13,8 @@ from reconciler.base.errors import EngineError
 from reconciler.delta.opening import open_table
 from reconciler.delta.restoring import put_back
 from reconciler.delta.tables import create_table
-from reconciler.engine.protocol import (
-    ColumnType,
-    Engine,
-    FunctionSource,
-    PythonModule,
-    Statement,
-    TableTarget,
-    Transaction,
-    Written,
-)
+from reconciler.engine.protocol import ColumnType, Engine, Statement, TableTarget, Transaction, Written
+from reconciler.engine.sources import FunctionSource, PythonModule
 
 pytestmark = pytest.mark.spark
 

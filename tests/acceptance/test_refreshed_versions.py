@@ -8,7 +8,8 @@ import pytest
 
 from reconciler import Project
 from reconciler.apply.refreshing import refresh_version
-from reconciler.engine.protocol import Selection, StoredSource
+from reconciler.engine.protocol import Selection
+from reconciler.engine.sources import StoredSource
 from reconciler.environment.session import Session
 from reconciler.testing.crashes import Crash, crash_at
 from reconciler.versions.looking import versioned_name

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from reconciler import Project
-from reconciler.engine.protocol import FunctionSource, InlineSource, PythonModule, Selection, ViewBuild
+from reconciler.engine.protocol import Selection, ViewBuild
+from reconciler.engine.sources import FunctionSource, InlineSource, PythonModule
 from reconciler.testing.crashes import POINTS, Crash, crash_at
 from tests.acceptance.versioned_shop import READS, VersionedShop, made_once
 from tests.cells import mostly_slow

@@ -14,12 +14,12 @@ from reconciler.engine.protocol import (
     Engine,
     Ingestion,
     Selection,
-    Source,
     Statement,
     TableTarget,
     Transaction,
     Written,
 )
+from reconciler.engine.sources import Source
 
 GRADES = (
     ColumnType("student_id", "BIGINT"),

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from reconciler.engine.protocol import Emission, Engine, Selection, StoredSource, TableTarget, ViewBuild
+from reconciler.engine.protocol import Emission, Engine, Selection, TableTarget, ViewBuild
+from reconciler.engine.sources import StoredSource
 from tests.engine.emit_contract import emission
 from tests.engine.engines import DeltaStorage
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from reconciler.base.errors import AnotherEmission, EngineError, LeaseHeld
-from reconciler.engine.protocol import ColumnType, Emission, Engine, StoredSource, TableTarget, Transaction
+from reconciler.engine.protocol import ColumnType, Emission, Engine, TableTarget, Transaction
+from reconciler.engine.sources import StoredSource
 from tests.engine.contract import Storage, change
 
 COLUMNS = (ColumnType("id", "BIGINT"), ColumnType("name", "STRING"))

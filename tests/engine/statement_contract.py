@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.base.errors import EngineError
-from reconciler.engine.protocol import ColumnType, EmptySource, Engine, StoredSource, TableBuild, TableTarget, ViewBuild
+from reconciler.engine.protocol import ColumnType, Engine, TableBuild, TableTarget, ViewBuild
+from reconciler.engine.sources import EmptySource, StoredSource
 from tests.engine.asking import GRADES, Storage, Tables, change, selected
 
 

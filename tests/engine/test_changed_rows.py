@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from reconciler.engine.protocol import CHANGE_COLUMN, Engine, StoredSource
+from reconciler.engine.protocol import Engine
+from reconciler.engine.sources import CHANGE_COLUMN, StoredSource
 from reconciler.engine.spark.added_rows import frame_at
 from reconciler.engine.spark.changed_rows import changed_frame, difference
 from reconciler.engine.spark.held_rows import HeldRows

@@ -14,7 +14,8 @@ from reconciler.base.moments import moment_of_milliseconds
 from reconciler.base.places import OnePlace
 from reconciler.connectors.catalogue import check_connector
 from reconciler.delta.tables import create_table
-from reconciler.engine.protocol import ColumnType, Engine, Ingestion, Selection, StoredSource, TableTarget, Transaction
+from reconciler.engine.protocol import ColumnType, Engine, Ingestion, Selection, TableTarget, Transaction
+from reconciler.engine.sources import StoredSource
 from reconciler.engine.spark.ingest import datagen
 from reconciler.engine.spark.ingest.datagen_plan import due, next_rows, plan_at, plans_of
 

@@ -11,7 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from reconciler.base.errors import EngineError
-from reconciler.engine.protocol import ColumnType, DeadLetters, Engine, Selection, StoredSource, TableBuild, TableTarget
+from reconciler.engine.protocol import ColumnType, DeadLetters, Engine, Selection, TableBuild, TableTarget
+from reconciler.engine.sources import StoredSource
 from reconciler.engine.spark.nested import may_vanish
 from tests.cells import mostly_slow
 from tests.engine.asking import change, ingest_files, json_files, write

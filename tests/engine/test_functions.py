@@ -9,19 +9,8 @@ from typing import Any
 import pytest
 
 from reconciler.base.errors import Declared, EngineError
-from reconciler.engine.protocol import (
-    ColumnType,
-    Engine,
-    FunctionSource,
-    InlineSource,
-    PythonModule,
-    Selection,
-    Statement,
-    StoredSource,
-    TableTarget,
-    Transaction,
-    ViewBuild,
-)
+from reconciler.engine.protocol import ColumnType, Engine, Selection, Statement, TableTarget, Transaction, ViewBuild
+from reconciler.engine.sources import FunctionSource, InlineSource, PythonModule, StoredSource
 from tests.engine.engines import DeltaStorage
 
 pytestmark = pytest.mark.spark

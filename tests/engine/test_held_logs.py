@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reconciler.base.digest import JsonObject
 from reconciler.delta.arrow_writes import put_table
-from reconciler.engine.protocol import LogSource, Needed, StoredSource
+from reconciler.engine.sources import LogSource, Needed, StoredSource
 from reconciler.engine.spark.held_logs import HeldLogs
 from reconciler.engine.spark.held_rows import Held, HeldRows
 

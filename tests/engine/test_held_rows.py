@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.delta.arrow_rows import OpenedTable, PlainTable, plain_table
 from reconciler.delta.arrow_writes import append, put_table
-from reconciler.engine.protocol import StoredSource
+from reconciler.engine.sources import StoredSource
 from reconciler.engine.spark import held_rows
 from reconciler.engine.spark.held_rows import HeldRows
 from reconciler.engine.stored import Between, Transaction

@@ -8,7 +8,8 @@ import pytest
 
 from reconciler.base.errors import EngineError
 from reconciler.delta.tables import create_table
-from reconciler.engine.protocol import ColumnType, Engine, Selection, Statement, StoredSource, TableTarget, Transaction
+from reconciler.engine.protocol import ColumnType, Engine, Selection, Statement, TableTarget, Transaction
+from reconciler.engine.sources import StoredSource
 
 _MANY = "(SELECT explode(sequence(1, 100000)) AS id FROM kept)"
 

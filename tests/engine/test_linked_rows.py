@@ -9,7 +9,8 @@ import pytest
 
 from reconciler.base.errors import EngineError
 from reconciler.delta.arrow_writes import put_table
-from reconciler.engine.protocol import LinkedSource, StoredSource, ViewBuild
+from reconciler.engine.protocol import ViewBuild
+from reconciler.engine.sources import LinkedSource, StoredSource
 from reconciler.engine.spark import linked_rows as linked_rows_module
 from reconciler.engine.spark.held_rows import Held
 from reconciler.engine.spark.linked_rows import linked_rows

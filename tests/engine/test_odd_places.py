@@ -19,11 +19,11 @@ from reconciler.engine.protocol import (
     Emission,
     Engine,
     Ingestion,
-    StoredSource,
     TableTarget,
     Transaction,
     ViewBuild,
 )
+from reconciler.engine.sources import StoredSource
 from tests.cells import mostly_slow
 from tests.odd_places import ODD
 

@@ -14,21 +14,8 @@ from reconciler.base.errors import EngineError
 from reconciler.delta.arrow_rows import arrow_schema, plain_table, rows_of
 from reconciler.delta.arrow_writes import append, put_table
 from reconciler.delta.tables import create_table
-from reconciler.engine.protocol import (
-    Between,
-    Built,
-    ColumnType,
-    EmptySource,
-    Engine,
-    FunctionSource,
-    InlineSource,
-    PythonModule,
-    Selection,
-    Source,
-    StoredSource,
-    Transaction,
-    ViewBuild,
-)
+from reconciler.engine.protocol import Between, Built, ColumnType, Engine, Selection, Transaction, ViewBuild
+from reconciler.engine.sources import EmptySource, FunctionSource, InlineSource, PythonModule, Source, StoredSource
 from reconciler.engine.spark import pinned_files, views
 from reconciler.engine.spark.engine import SparkEngine
 from reconciler.engine.spark.held_rows import MOST_ROWS, HeldRows

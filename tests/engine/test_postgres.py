@@ -12,7 +12,8 @@ from reconciler.base.errors import EngineError
 from reconciler.base.places import OnePlace
 from reconciler.connectors.catalogue import check_connector, secret_paths
 from reconciler.delta.tables import create_table
-from reconciler.engine.protocol import ColumnType, Engine, Ingestion, Selection, StoredSource, TableTarget, Transaction
+from reconciler.engine.protocol import ColumnType, Engine, Ingestion, Selection, TableTarget, Transaction
+from reconciler.engine.sources import StoredSource
 from tests.postgres.server import PASSWORD, Postgres, running
 
 TABLE = """

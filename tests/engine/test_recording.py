@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from reconciler.base.errors import EngineError
-from reconciler.engine.protocol import ColumnType, Engine, FunctionSource, StoredSource, TableTarget, ViewBuild
+from reconciler.engine.protocol import ColumnType, Engine, TableTarget, ViewBuild
+from reconciler.engine.sources import FunctionSource, StoredSource
 from reconciler.testing.recording import RecordingEngine
 from reconciler.testing.tables import Contents
 from tests.engine.contract import GRADES, EngineContract, Storage, change

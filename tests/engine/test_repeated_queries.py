@@ -13,18 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from reconciler.base.errors import EngineError
 from reconciler.delta.arrow_rows import plain_table, rows_of
 from reconciler.delta.arrow_writes import all_nullable, put_table
-from reconciler.engine.protocol import (
-    Built,
-    ColumnType,
-    EmptySource,
-    Engine,
-    FunctionSource,
-    InlineSource,
-    LogSource,
-    Selection,
-    StoredSource,
-    ViewBuild,
-)
+from reconciler.engine.protocol import Built, ColumnType, Engine, Selection, ViewBuild
+from reconciler.engine.sources import EmptySource, FunctionSource, InlineSource, LogSource, StoredSource
 from reconciler.engine.spark import repeated_queries, views
 from reconciler.engine.spark.repeated_queries import RepeatedQueries
 from reconciler.engine.spark.session import start

@@ -15,20 +15,8 @@ from reconciler.base.errors import EngineError
 from reconciler.delta.arrow_rows import arrow_schema, plain_table, rows_of
 from reconciler.delta.arrow_writes import put_table
 from reconciler.delta.publishing import publish
-from reconciler.engine.protocol import (
-    Built,
-    ColumnType,
-    EmptySource,
-    Engine,
-    FunctionSource,
-    InlineSource,
-    PythonModule,
-    Selection,
-    Source,
-    StoredSource,
-    Transaction,
-    ViewBuild,
-)
+from reconciler.engine.protocol import Built, ColumnType, Engine, Selection, Transaction, ViewBuild
+from reconciler.engine.sources import EmptySource, FunctionSource, InlineSource, PythonModule, Source, StoredSource
 from reconciler.engine.spark import small_views, views
 from reconciler.engine.spark.session import start
 from reconciler.engine.spark.small_views import SmallViews

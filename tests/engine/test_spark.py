@@ -11,20 +11,8 @@ import pytest
 
 from reconciler.base.errors import Declared, EngineError
 from reconciler.delta.publishing import publish
-from reconciler.engine.protocol import (
-    Built,
-    ColumnType,
-    EmptySource,
-    Engine,
-    Ingestion,
-    InlineSource,
-    Selection,
-    Source,
-    StoredSource,
-    TableTarget,
-    Transaction,
-    ViewBuild,
-)
+from reconciler.engine.protocol import Built, ColumnType, Engine, Ingestion, Selection, TableTarget, Transaction, ViewBuild
+from reconciler.engine.sources import EmptySource, InlineSource, Source, StoredSource
 from reconciler.engine.spark.engine import SparkEngine
 from tests.cells import mostly_slow
 from tests.engine.contract import GRADES, EngineContract, Storage, change, json_files, names_below, write

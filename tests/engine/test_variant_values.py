@@ -8,7 +8,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from reconciler.delta.tables import create_table
-from reconciler.engine.protocol import ColumnType, Engine, Ingestion, Selection, StoredSource, TableTarget, Transaction
+from reconciler.engine.protocol import ColumnType, Engine, Ingestion, Selection, TableTarget, Transaction
+from reconciler.engine.sources import StoredSource
 from reconciler.engine.spark.comparable import comparables
 from tests.engine.asking import change
 from tests.engine.emissions import Versions, to_files

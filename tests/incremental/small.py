@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from reconciler.base.errors import EngineError
-from reconciler.engine.protocol import ColumnType, FunctionSource, Source
+from reconciler.engine.protocol import ColumnType
+from reconciler.engine.sources import FunctionSource, Source
 from reconciler.incremental.kept_aggregate import KEPT
 from reconciler.testing.recording import RecordingEngine
 from reconciler.testing.tables import Contents

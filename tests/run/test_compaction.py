@@ -11,7 +11,8 @@ import pytest
 from reconciler.base.errors import EngineError
 from reconciler.delta.tables import statistics
 from reconciler.engine.by_size import EngineBySize
-from reconciler.engine.protocol import StoredSource, ViewBuild
+from reconciler.engine.protocol import ViewBuild
+from reconciler.engine.sources import StoredSource
 from reconciler.registry.placements import Placement
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project

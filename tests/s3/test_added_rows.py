@@ -12,7 +12,7 @@ SPARK = """
 import sys
 import arro3.core
 from deltalake import write_deltalake
-from reconciler.engine.protocol import StoredSource
+from reconciler.engine.sources import StoredSource
 from reconciler.engine.spark.added_rows import added_frame
 from reconciler.engine.spark.changed_rows import changed_frame
 from reconciler.engine.spark.session import start

@@ -15,7 +15,8 @@ DRIVER = """
 import json, sys, threading
 from dataclasses import replace
 from pathlib import Path
-from reconciler.engine.protocol import StoredSource, TableTarget, ViewBuild
+from reconciler.engine.protocol import TableTarget, ViewBuild
+from reconciler.engine.sources import StoredSource
 from reconciler.engine.spark.engine import SparkEngine
 from reconciler.engine.spark.session import start
 from tests.few_rows import FEW_ROWS

@@ -7,7 +7,8 @@ import pytest
 
 from reconciler.base.names import fold
 from reconciler.diff.compare import compare
-from reconciler.engine.protocol import ColumnType, EmptySource, Engine, InlineSource
+from reconciler.engine.protocol import ColumnType, Engine
+from reconciler.engine.sources import EmptySource, InlineSource
 from reconciler.project.program.model import Program
 from tests.engine.engines import session_of
 from tests.sql.respelled_names import PROGRAMS, snapshot, turned

@@ -12,7 +12,8 @@ import pytest
 
 from reconciler.base.errors import EngineError, NotFound
 from reconciler.delta.opening import open_table
-from reconciler.engine.protocol import StoredSource, ViewBuild
+from reconciler.engine.protocol import ViewBuild
+from reconciler.engine.sources import StoredSource
 from reconciler.registry.model import Applied, Approval, Head, Published
 from reconciler.registry.placements import Placement
 from reconciler.service.project import Project

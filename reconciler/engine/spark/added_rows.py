@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from reconciler.delta.added_files import AddedFiles, added_files
-from reconciler.engine.protocol import StoredSource
+from reconciler.engine.sources import StoredSource
 from reconciler.engine.spark.locations import is_plain_file, is_plain_place, spark_location
 
 

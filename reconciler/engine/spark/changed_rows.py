@@ -13,7 +13,7 @@ from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, Struct
 
 from reconciler.base.names import quoted
 from reconciler.delta.added_files import changed_files
-from reconciler.engine.protocol import CHANGE_COLUMN, StoredSource
+from reconciler.engine.sources import CHANGE_COLUMN, StoredSource
 from reconciler.engine.spark.added_rows import frame_at, frame_of_files
 from reconciler.engine.spark.copies import COPIES, counted, repeated
 from reconciler.engine.spark.locations import is_plain_file, is_plain_place

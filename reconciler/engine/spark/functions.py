@@ -38,7 +38,8 @@ from pyspark.sql.types import (
 
 from reconciler.base.errors import Declared, EngineError
 from reconciler.base.names import fold, quoted
-from reconciler.engine.protocol import FailedCalls, FunctionSource, PythonModule
+from reconciler.engine.protocol import FailedCalls
+from reconciler.engine.sources import FunctionSource, PythonModule
 from reconciler.engine.spark import loading
 from reconciler.engine.spark.failures import marked, translated
 from reconciler.engine.spark.locations import literal

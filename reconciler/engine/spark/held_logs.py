@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reconciler.base.names import fold
 from reconciler.delta.arrow_rows import PlainTable, StoredFile, arrow_schema, fitted, rows_with_texts_once
-from reconciler.engine.protocol import LogSource, Needed, StoredSource
+from reconciler.engine.sources import LogSource, Needed, StoredSource
 from reconciler.engine.spark.held_rows import MOST_ROWS, Held, HeldRows
 from reconciler.engine.spark.machine_memory import machine_memory
 

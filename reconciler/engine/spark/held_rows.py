@@ -23,7 +23,7 @@ from reconciler.delta.arrow_rows import PlainTable, plain_table, rows_of
 from reconciler.delta.key_ranges import files_between
 from reconciler.delta.opening import is_local, local_path
 from reconciler.engine.arrow.equal_rows import row_ids
-from reconciler.engine.protocol import CHANGE_COLUMN, StoredSource
+from reconciler.engine.sources import CHANGE_COLUMN, StoredSource
 from reconciler.engine.spark.recently_used import RecentlyUsed
 
 if TYPE_CHECKING:

@@ -23,7 +23,8 @@ from reconciler.base.names import fold
 from reconciler.delta.arrow_rows import PlainTable, StoredFile, arrow_schema, fitted, plain_table
 from reconciler.delta.key_ranges import files_between
 from reconciler.delta.opening import is_local
-from reconciler.engine.protocol import LinkedSource, LogSource, StoredSource, ViewBuild
+from reconciler.engine.protocol import ViewBuild
+from reconciler.engine.sources import LinkedSource, LogSource, StoredSource
 from reconciler.engine.spark.held_rows import MOST_KEPT, Held
 from reconciler.engine.spark.pinned_files import Few
 from reconciler.engine.spark.searched_columns import SearchedColumns, equal_places

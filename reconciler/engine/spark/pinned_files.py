@@ -30,7 +30,8 @@ from reconciler.delta.arrow_rows import StoredFile, arrow_schema, plain_table
 from reconciler.delta.arrow_writes import all_nullable
 from reconciler.delta.key_ranges import files_between
 from reconciler.delta.opening import is_local
-from reconciler.engine.protocol import Built, LogSource, StoredSource, ViewBuild
+from reconciler.engine.protocol import Built, ViewBuild
+from reconciler.engine.sources import LogSource, StoredSource
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import failed_calls
 from reconciler.engine.spark.held_rows import Held

@@ -15,7 +15,8 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from reconciler.base.errors import EngineError, RegistryError
-from reconciler.engine.protocol import InlineSource, PythonModule, Selection, ViewBuild
+from reconciler.engine.protocol import Selection, ViewBuild
+from reconciler.engine.sources import InlineSource, PythonModule
 from reconciler.engine.spark.plain_settings import are_plain
 
 _TOLD_AT_ONCE: Final = frozenset({"X707", "X737"})

@@ -14,17 +14,8 @@ from typing import Any
 
 from pyspark import SparkContext
 
-from reconciler.engine.protocol import (
-    ColumnType,
-    Ingestion,
-    InlineSource,
-    Selection,
-    Statement,
-    StoredSource,
-    TableTarget,
-    Transaction,
-    ViewBuild,
-)
+from reconciler.engine.protocol import ColumnType, Ingestion, Selection, Statement, TableTarget, Transaction, ViewBuild
+from reconciler.engine.sources import InlineSource, StoredSource
 from reconciler.engine.spark.engine import SparkEngine
 from reconciler.engine.spark.installation import LAUNCHER_JAVA_OPTIONS, SMALL_WORK_JAVA_OPTIONS
 from reconciler.engine.spark.locations import delta_reference

@@ -21,7 +21,8 @@ from typing import Final, assert_never
 from pyspark import SparkContext
 
 from reconciler.base.digest import canonical_json
-from reconciler.engine.protocol import EmptySource, InlineSource, LogSource, Source, StoredSource, ViewBuild
+from reconciler.engine.protocol import ViewBuild
+from reconciler.engine.sources import EmptySource, InlineSource, LogSource, Source, StoredSource
 from reconciler.engine.spark.held_rows import Held
 from reconciler.engine.spark.recently_used import RecentlyUsed
 from reconciler.engine.spark.small_rows import PlannedQuery

@@ -33,7 +33,8 @@ from reconciler.base.names import fold
 from reconciler.delta.arrow_rows import is_known_schema
 from reconciler.delta.arrow_writes import all_nullable, can_be_committed_to, put_table
 from reconciler.delta.objects import can_be_listed
-from reconciler.engine.protocol import Built, LogSource, StoredSource, ViewBuild
+from reconciler.engine.protocol import Built, ViewBuild
+from reconciler.engine.sources import LogSource, StoredSource
 from reconciler.engine.spark.commit_log import built_from, read_commit
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import failed_calls

@@ -17,17 +17,8 @@ from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructType
 
 from reconciler.base.errors import Declared, EngineError
 from reconciler.base.names import fold, quoted
-from reconciler.engine.protocol import (
-    Built,
-    ColumnType,
-    EmptySource,
-    FunctionSource,
-    InlineSource,
-    LogSource,
-    Source,
-    StoredSource,
-    ViewBuild,
-)
+from reconciler.engine.protocol import Built, ColumnType, ViewBuild
+from reconciler.engine.sources import EmptySource, FunctionSource, InlineSource, LogSource, Source, StoredSource
 from reconciler.engine.spark.added_rows import added_frame
 from reconciler.engine.spark.changed_rows import changed_frame
 from reconciler.engine.spark.failures import translated

@@ -16,7 +16,8 @@ from pyspark.sql.types import StructType
 
 from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold, quoted
-from reconciler.engine.protocol import Emission, StoredSource
+from reconciler.engine.protocol import Emission
+from reconciler.engine.sources import StoredSource
 from reconciler.engine.spark.copies import COPIES, counted, net
 from reconciler.engine.spark.locations import spark_location
 
