@@ -67,6 +67,10 @@ def _of_term(
         at = {hop.place: len(found) - 1}
     # What has a key is read as it is and as it was: neither leads on for both.
     lead_on(uses, found, at, lambda other, link: _reads(uses, place, other, changed, link), last=place)
+    if key is not None:
+        # Each row that came is evaluated, has it a partner or not: where the query fails of it, so does the term.
+        own = tuple((column, column) for column, _ in key[0].pairs)
+        found.append(LinkedRead(uses[place].relation, 0, own, with_null=True))
     found += [_of_kept(kept, at)] if kept is not None else []
     return tuple(replace(one, is_whole=True) if one.name in whole else one for one in found)
 

@@ -78,9 +78,9 @@ def _keyed_tables(node: exp.Select, outer: Sight, relations: Mapping[str, Mappin
         yield from found
         tables = {id(one.table) for one in found}
         for one in _keyed_tables(query, inner, relations):
-            tables.add(id(one.table))
             known = tuple(equal for equal in one.equal if id(equal.table) in tables)
             if known:
+                tables.add(id(one.table))
                 yield replace(one, equal=known)
 
 

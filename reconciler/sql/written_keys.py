@@ -17,7 +17,9 @@ from reconciler.sql.grouping import has_aggregate
 from reconciler.sql.inlined import replaced
 from reconciler.sql.lexer import Token
 from reconciler.sql.limits import TooMuch
+from reconciler.sql.places import written_name
 from reconciler.sql.query import Parsed, parse_query
+from reconciler.sql.words import FunctionKind, spark_functions
 
 _GROUP_BY_ALL: Final = re.compile(r"(?i)\bgroup\s+by\s+all\b")
 _UNCLEAR: Final = (exp.Star, exp.Window, exp.Query, exp.Aliases)
@@ -43,8 +45,8 @@ def with_written_keys(query: str, relations: Mapping[str, Collection[str]]) -> s
         return None
     if any(isinstance(one, _UNCLEAR) and not isinstance(one.parent, exp.Count) for item in items for one in item.walk()):
         return None
-    keys = [(at, item) for at, item in enumerate(items, 1) if not has_aggregate(item, query)]
-    if not keys or any(item.find(exp.Column) is None for _, item in keys):
+    keys = [(at, item) for at, item in enumerate(items, 1) if not (has_aggregate(item, query) or item.find(exp.AggFunc))]
+    if not keys or not all(_is_surely_of_one_row(item, query) for _, item in keys):
         return None
     return replaced(query, [(places[0], ", ".join(str(at) for at, _ in keys))])
 
@@ -52,6 +54,17 @@ def with_written_keys(query: str, relations: Mapping[str, Collection[str]]) -> s
 def _groups_by_all(node: exp.Select) -> bool:
     group = node.args.get("group")
     return group is not None and bool(group.args.get("all"))
+
+
+def _is_surely_of_one_row(item: exp.Expr, query: str) -> bool:
+    """Whether an item is made of columns, and of nothing that may put rows together."""
+    for one in item.walk():
+        if isinstance(one, (exp.AggFunc, exp.SubqueryPredicate, exp.Filter, exp.WithinGroup)):
+            return False
+        name = written_name(one, query) if isinstance(one, exp.Func) else None
+        if name is not None and spark_functions().get(name.lower()) is not FunctionKind.SCALAR:
+            return False
+    return item.find(exp.Column) is not None
 
 
 def _places_of_all(tokens: Sequence[Token]) -> Iterator[Span]:

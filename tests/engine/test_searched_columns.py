@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from reconciler.delta.arrow_rows import PlainTable, fitted, plain_table, rows_of
 from reconciler.delta.arrow_writes import put_table
+from reconciler.engine.spark import searched_columns
 from reconciler.engine.spark.searched_columns import SearchedColumns
 
 FIELDS = [
@@ -95,6 +96,28 @@ def test_dates_are_looked_for(tmp_path: Path) -> None:
     assert table is not None
     for _ in range(2):
         assert searched.equal(table, table.files[0], field, days[:1]).to_pylist() == [0, 2]
+
+
+def test_values_for_which_python_has_none_are_looked_for(tmp_path: Path) -> None:
+    fields = [{"name": name, "type": name, "nullable": True, "metadata": {}} for name in ("date", "string")]
+    days = pa.array([2932897, 0, None], pa.int32()).cast(pa.date32())
+    texts = pa.array([b"\xffa", b"b", None], pa.binary()).cast(pa.string(), safe=False)
+    put_table(str(tmp_path / "t"), {"type": "struct", "fields": fields}, pa.table({"date": days, "string": texts}))
+    table, searched = plain_table(str(tmp_path / "t")), SearchedColumns()
+    assert table is not None
+    for _ in range(2):
+        for field, values in zip(fields, (days, texts), strict=True):
+            assert searched.equal(table, table.files[0], field, values[:1]).to_pylist() == [0]
+            assert searched.equal(table, table.files[0], field, values[1:]).to_pylist() == [1, 2]
+
+
+def test_what_is_remembered_of_searches_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searched_columns, "_MOST_PLACES", 10_000)
+    rows = [(one, None, None, None, None) for one in range(5)]
+    table, searched = table_of(tmp_path / "t", rows), SearchedColumns()
+    for number in range(100):
+        assert len(searched.equal(table, table.files[0], FIELDS[0], pa.array([number + 9], pa.int64()))) == 0
+    assert searched.answers == 10
 
 
 def test_texts_and_short_decimals_are_held_small(tmp_path: Path) -> None:

@@ -157,6 +157,7 @@ _SUBQUERIES: Final = (
     " WHERE NOT EXISTS (SELECT 1 FROM u AS e, t AS d WHERE d.k = e.k AND {t}.v = d.v"
     " AND EXISTS (SELECT 1 FROM u AS c WHERE c.k = e.f AND c.f = e.k))",
     " WHERE {t}.v NOT IN (SELECT e.v FROM t AS e WHERE e.k = {t}.k)",
+    " WHERE {t}.v IN (SELECT e.f + 1 FROM u AS e WHERE e.k IN (SELECT d.k FROM t AS d JOIN u AS c ON d.k = c.k))",
     " WHERE {t}.v > (SELECT COUNT(*) FROM u AS e JOIN t AS d ON e.f = d.k AND e.k = d.v WHERE d.v = {t}.k)",
     " WHERE {t}.k IN (SELECT e.k FROM t AS e RIGHT JOIN u AS d ON d.k = e.v AND d.f = e.k"
     " WHERE d.g IN (SELECT c.g FROM t AS c WHERE c.k = d.k))",

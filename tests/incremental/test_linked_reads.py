@@ -37,7 +37,21 @@ def test_what_changed_too_is_read_as_it_was_or_as_it_is() -> None:
 
 def test_a_relation_with_a_key_is_read_as_it_is_and_as_it_was() -> None:
     assert told("SELECT t.g FROM t LEFT JOIN u ON t.k = u.k", "u") == [
-        ["__changed_u", "t <- __changed_u k>k", "u <- t k>k", "__former_u <- t k>k"]
+        ["__changed_u", "t <- __changed_u k>k", "u <- t k>k", "__former_u <- t k>k", "u <- __changed_u k>k"]
+    ]
+
+
+def test_keys_lead_by_other_relations_and_each_row_that_came_is_read() -> None:
+    """One without a partner, too: the query may fail of it."""
+    chain = "SELECT x.g FROM t x LEFT JOIN u ON x.k = u.k LEFT JOIN t y ON y.k = u.f"
+    assert told(chain, "t")[1] == [
+        "__changed_t",
+        "u <- __changed_t k>f",
+        "t <- u k>k",
+        "u <- t k>k",
+        "t <- u f>k",
+        "__former_t <- u f>k",
+        "t <- __changed_t k>k",
     ]
 
 

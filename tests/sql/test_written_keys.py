@@ -38,10 +38,20 @@ def test_items_without_aggregate_are_the_keys(query: str, written: str) -> None:
         "SELECT g AS `all`, COUNT(*) AS n FROM t GROUP BY ALL",
         "SELECT g FROM (SELECT g, k FROM t GROUP BY ALL) AS s GROUP BY ALL",
         "SELECT g FROM FROM t GROUP BY ALL",
+        "SELECT g, any(v > 1) AS a FROM t GROUP BY ALL",
+        "SELECT g, unknown(v) AS a, COUNT(*) AS n FROM t GROUP BY ALL",
     ],
 )
 def test_what_is_not_sure_is_left_as_it_is(query: str) -> None:
     assert with_written_keys(query, RELATIONS) is None
+
+
+@pytest.mark.parametrize(
+    "call", ["max_by(v, g)", "percentile(v, 0.5)", "approx_percentile(v, 0.5)", "listagg(g)", "string_agg(g)"]
+)
+def test_no_aggregate_is_taken_for_a_key(call: str) -> None:
+    written = with_written_keys(f"SELECT k, {call} AS a FROM t GROUP BY ALL", RELATIONS)
+    assert written in (None, f"SELECT k, {call} AS a FROM t GROUP BY 1")
 
 
 def test_a_column_may_be_called_so() -> None:

@@ -18,6 +18,9 @@ class RecentlyUsed(Generic[_Key, _Value]):
         self._values: OrderedDict[_Key, _Value] = OrderedDict()
         self.size = 0
 
+    def __len__(self) -> int:
+        return len(self._values)
+
     def get(self, key: _Key) -> _Value | None:
         """The value of a key, which is used now."""
         value = self._values.get(key)

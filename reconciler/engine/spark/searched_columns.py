@@ -11,6 +11,7 @@ longer than to look for keys in it.
 """
 
 from collections.abc import Sequence
+from hashlib import blake2b
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -40,9 +41,12 @@ _MOST_VALUES: Final = 4_000
 _MOST_PLACES: Final = 16 << 20
 """Bytes of places that are remembered."""
 
+_OF_AN_ANSWER: Final = 1_000
+"""Bytes that an answer takes besides."""
+
 _Key: TypeAlias = tuple[str, str, str]
-_Asked: TypeAlias = tuple[_Key, tuple[Any, ...]]
-"""A column, and the values that are looked for."""
+_Asked: TypeAlias = tuple[_Key, bytes]
+"""A column, and a digest of the values that are looked for."""
 
 
 class SearchedColumns:
@@ -51,15 +55,18 @@ class SearchedColumns:
     def __init__(self, most_held: int | None = None) -> None:
         self._most = min(MOST_HELD, machine_memory() // _SHARE) if most_held is None else most_held
         self._held: RecentlyUsed[_Key, SearchedColumn] = RecentlyUsed(self._most, lambda column: column.bytes)
-        self._places: RecentlyUsed[tuple[_Key, tuple[Any, ...]], Any] = RecentlyUsed(
-            _MOST_PLACES, lambda one: int(one.nbytes) + 1
-        )
+        self._places: RecentlyUsed[_Asked, Any] = RecentlyUsed(_MOST_PLACES, lambda one: int(one.nbytes) + _OF_AN_ANSWER)
         self._lock = Lock()
 
     @property
     def bytes(self) -> int:
         """How much is held."""
         return self._held.size
+
+    @property
+    def answers(self) -> int:
+        """Of how many searches it is remembered what they found."""
+        return len(self._places)
 
     def of(self, table: PlainTable, file: StoredFile, fields: Sequence[JsonObject]) -> "list[SearchedColumn] | None":
         """The columns of a file of a table with these fields of its schema."""
@@ -86,7 +93,7 @@ class SearchedColumns:
         `of` and `equal_places`."""
         asked = None
         if among is None and len(values) <= _MOST_VALUES:
-            asked = (table.location, file.path, canonical_json(field)), tuple(values.to_pylist())
+            asked = (table.location, file.path, canonical_json(field)), _digest(values)
             with self._lock:
                 known = self._places.get(asked)
             if known is not None:
@@ -99,6 +106,14 @@ class SearchedColumns:
             with self._lock:
                 self._places.put(asked, places)
         return places
+
+
+def _digest(values: Any) -> bytes:
+    """Of the bytes of an array: Python has no value for each day, nor for each text."""
+    import pyarrow as pa
+
+    written = pa.record_batch([values], names=["values"]).serialize()
+    return blake2b(written, digest_size=20, person=str(values.type).encode()[:16]).digest()
 
 
 def equal_places(column: Any, values: Any, among: Any = None) -> Any:
