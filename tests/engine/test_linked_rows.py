@@ -151,6 +151,25 @@ def test_rows_that_are_part_of_the_result_as_they_are_are_given_apart(places: di
     assert sources[2] not in whole.found
 
 
+def test_columns_that_are_not_compared_are_passed_over(places: dict[str, str]) -> None:
+    prices = pa.array([1, 2, 3], pa.decimal128(9, 2))
+    changed = Held(schema(id="long", price="decimal(9,2)"), pa.table({"id": [3, 10, 11], "price": prices}))
+    kept = Held(schema(id="long", price="decimal(9,2)"), pa.table({"id": [10, 4, 3], "price": prices}))
+
+    def few(source: StoredSource) -> Held | None:
+        return changed if source.name == "__changed_orders" else kept
+
+    sources = (StoredSource("__changed_orders", "/nowhere", 1), StoredSource("__kept", "/kept", 0, is_kept=True))
+    link = LinkedSource("__kept", 0, (("id", "id"), ("price", "price")), with_null=True)
+    build = ViewBuild("v", "SELECT 1", (), sources, "/staging", {}, terms=((ROOT, link),), rest_of="__kept")
+    given = linked_rows(build, few, SearchedColumns())
+    assert given.found[sources[1]].rows["id"].to_pylist() == [10, 3]
+    assert given.rest is not None
+    assert given.rest["id"].to_pylist() == [4]
+    alone = replace(build, terms=((ROOT, replace(link, pairs=(("price", "price"),))),))
+    assert linked_rows(alone, few, SearchedColumns()).rest is None
+
+
 def test_where_it_is_not_known_which_columns_are_used_nothing_is_read(found: Any) -> None:
     assert found((ROOT, TO_ORDERS), used=None) == {}
 

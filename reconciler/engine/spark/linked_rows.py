@@ -27,7 +27,7 @@ from reconciler.engine.protocol import ViewBuild
 from reconciler.engine.sources import LinkedSource, LogSource, StoredSource
 from reconciler.engine.spark.held_rows import MOST_KEPT, Held
 from reconciler.engine.spark.pinned_files import Few
-from reconciler.engine.spark.searched_columns import SearchedColumns, equal_places
+from reconciler.engine.spark.searched_columns import SearchedColumns, equal_places, is_compared
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -228,7 +228,11 @@ class _Table:
         import pyarrow as pa
         from pyarrow import compute
 
-        wanted = [(name, compute.unique(values if with_null else values.drop_null()).sort()) for name, values in keys]
+        # By fewer columns no row is missed.
+        compared = [(name, values if with_null else values.drop_null()) for name, values in keys if is_compared(values.type)]
+        wanted = [(name, compute.unique(values).sort()) for name, values in compared]
+        if not wanted:
+            return None
         found, count = [arrow_schema(self._schema).empty_table()], 0
         for part, known in zip(self._parts, self._places, strict=True):
             places: Any = None

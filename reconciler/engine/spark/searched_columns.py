@@ -116,6 +116,13 @@ def _digest(values: Any) -> bytes:
     return blake2b(written, digest_size=20, person=str(values.type).encode()[:16]).digest()
 
 
+def is_compared(kind: "pa.DataType") -> bool:
+    """Whether values of a type are looked for: equal ones are the same."""
+    from pyarrow import types
+
+    return any(is_one(kind) for is_one in (types.is_integer, types.is_date, types.is_string))
+
+
 def equal_places(column: Any, values: Any, among: Any = None) -> Any:
     """Of these places (None: of all) those where a column has one of these values, of which NULL may be one. None where
     equal values may differ."""
@@ -126,7 +133,7 @@ def equal_places(column: Any, values: Any, among: Any = None) -> Any:
     if types.is_dictionary(looked_at.type):
         texts = compute.indices_nonzero(compute.is_in(looked_at.dictionary, value_set=values)).cast(pa.int64())
         looked_at, values = looked_at.indices, pa.concat_arrays([texts, pa.nulls(min(1, values.null_count), pa.int64())])
-    if not any(is_one(values.type) for is_one in (types.is_integer, types.is_date, types.is_string)):
+    if not is_compared(values.type):
         return None
     places = compute.indices_nonzero(compute.is_in(looked_at, value_set=values.cast(looked_at.type)))
     return places if among is None else among.take(places)
