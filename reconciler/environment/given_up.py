@@ -1,7 +1,8 @@
 """Views that could not follow what changed, step after step.
 
-Where what changed did not surely give the same, a step computes the view twice: by what changed, and from its query. After
-the nth such step in a row, 2^(n-1) - 1 steps compute the view from its query at once, and at most 63. Then one tries again.
+Where what changed did not surely give the same, or would have cost too much, a step works twice: by what changed, and
+from the view's query. After the nth such step in a row, 2^(n-1) - 1 steps compute the view from its query at once, and at
+most 63. Then one tries again.
 """
 
 from typing import Final, TypeAlias
