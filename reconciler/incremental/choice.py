@@ -108,7 +108,7 @@ def following(method: Method, sizes: Sizes) -> Way:
 
 def cheapest(method: Method, sizes: Sizes) -> Way:
     """The way that costs least."""
-    if not _pays(method, sizes):
+    if not any(_pays(method, sizes, searches=one) for one in (True, False)):
         return Way.RECOMPUTED
     if can_follow(method, sizes):
         return following(method, sizes)
@@ -140,8 +140,9 @@ def must_find(method: Method, sizes: Sizes) -> bool:
     return not _pays(method, sizes, searches=False)
 
 
-def _pays(method: Method, sizes: Sizes, *, searches: bool = True) -> bool:
-    """Whether to follow such a change as that of this step costs less than the query."""
+def _pays(method: Method, sizes: Sizes, *, searches: bool) -> bool:
+    """Whether to follow such a change as that of this step costs less than the query. `searches`: with rows that are looked
+    for by their keys."""
     if not method.fixed.isdisjoint(sizes.changed):
         return False
     froms = froms_of(method)
@@ -154,8 +155,9 @@ def _pays(method: Method, sizes: Sizes, *, searches: bool = True) -> bool:
     if len(known) < len(by_changes) or whole is None:
         return False
     if isinstance(method, ChangedGroups):
-        pays = sum(known) + _asked_of_groups(method, sizes) < _WORTH_SEARCHING * whole if searches else False
-        return (pays or sum(known) <= _LITTLE * whole) and (sizes.own_rows or 0) >= _MANY_GROUPS
+        asked = _asked_of_groups(method, sizes) if searches else 0
+        pays = sum(known) + asked < _WORTH_SEARCHING * whole if searches else sum(known) <= _LITTLE * whole
+        return pays and (sizes.own_rows or 0) >= _MANY_GROUPS
     if takes_rows_out:
         return _taking_rows_out_pays(sum(known), whole, sizes.own)
     return sum(known) + _KEPT_TWICE * (sizes.kept or 0) < _WORTH_IT * whole

@@ -72,7 +72,7 @@ def _keyed_tables(node: exp.Select, outer: Sight, relations: Mapping[str, Mappin
         parent = query.parent.parent if isinstance(query.parent, exp.Subquery) else query.parent
         if any(parent is one for one in asked) and isinstance(parent, exp.In):
             # One in a list of values is for one value.
-            is_asked = parent.args.get("query") in (query, query.parent)
+            is_asked = any(parent.args.get("query") is one for one in (query, query.parent))
             pairs += _of_in(parent, query, inner, outer) if is_asked else ()
         found = _reached(inner, outer, pairs)
         yield from found

@@ -59,7 +59,11 @@ def linked_rows(wanted: ViewBuild, few: Few, columns: SearchedColumns) -> Linked
     found = search.found()
     if wanted.must_find:
         _require_found(wanted, found, few)
-    return LinkedRows(found, search.rest(wanted.rest_of) if wanted.rest_of is not None else None)
+    of_rest = next((one for one in found if fold(one.name) == fold(wanted.rest_of or "")), None)
+    rest = search.rest(of_rest.name) if of_rest is not None else None
+    if of_rest is not None and rest is None:
+        del found[of_rest]
+    return LinkedRows(found, rest)
 
 
 def _require_found(wanted: ViewBuild, found: Mapping[StoredSource | LogSource, Held], few: Few) -> None:
@@ -107,10 +111,9 @@ class _Search:
         return given
 
     def rest(self, source: str) -> "pa.Table | None":
-        """The rows of a source that were not found; None where it is needed whole."""
-        name = fold(source)
-        table = self._tables.get(name)
-        return table.rest() if table is not None and name not in self._whole else None
+        """The rows that were not found of a source of which some were; None where it is not small."""
+        table = self._tables[fold(source)]
+        return table.rest() if table is not None else None
 
     def _changed(self, name: str) -> "_Rows | None":
         source = self._sources.get(name)

@@ -6,8 +6,8 @@ longer than to look for keys in it.
   itself is read each time.
 - Where a column has one of a few values is looked for once: several views of a step ask for the rows of the same changed
   keys, and each asks more than once.
-- All columns of a file that are not held are read at once. None, where one is not surely read as Spark reads it
-  (`delta.arrow_rows`).
+- Columns that are not held are read one by one: several of a large file would take more memory than is allowed at once.
+  None, where one is not surely read as Spark reads it (`delta.arrow_rows`).
 """
 
 from collections.abc import Sequence
@@ -73,19 +73,15 @@ class SearchedColumns:
         keys = [(table.location, file.path, canonical_json(field)) for field in fields]
         with self._lock:
             found = {key: column for key in keys if (column := self._held.get(key)) is not None}
-        lacking = [(key, field) for key, field in zip(keys, fields, strict=True) if key not in found]
-        if lacking:
-            narrow = PlainTable(
-                table.location, table.version, {**table.schema, "fields": [field for _, field in lacking]}, table.files
-            )
-            rows = rows_with_texts_once(narrow, file)
-            if rows is None:
-                return None
-            for (key, _), kind in zip(lacking, arrow_schema(narrow.schema), strict=True):
-                found[key] = _searched(rows, kind.name, kind.type)
-                if found[key].bytes <= self._most // _LARGE:
+        for key, field in zip(keys, fields, strict=True):
+            if key not in found:
+                column = _read(table, file, field)
+                if column is None:
+                    return None
+                found[key] = column
+                if column.bytes <= self._most // _LARGE:
                     with self._lock:
-                        self._held.put(key, found[key])
+                        self._held.put(key, column)
         return [found[key] for key in keys]
 
     def equal(self, table: PlainTable, file: StoredFile, field: JsonObject, values: Any, among: Any = None) -> Any:
@@ -117,7 +113,7 @@ def _digest(values: Any) -> bytes:
 
 
 def is_compared(kind: "pa.DataType") -> bool:
-    """Whether values of a type are looked for: equal ones are the same."""
+    """Whether values of a type are looked for: equal ones are the same, and a column holds them as they are."""
     from pyarrow import types
 
     return any(is_one(kind) for is_one in (types.is_integer, types.is_date, types.is_string))
@@ -159,12 +155,16 @@ class SearchedColumn:
         return taken if taken.type == self.kind else taken.cast(self.kind)
 
 
-def _searched(rows: "pa.Table", name: str, kind: "pa.DataType") -> SearchedColumn:
+def _read(table: PlainTable, file: StoredFile, field: JsonObject) -> SearchedColumn | None:
     import pyarrow as pa
 
-    if name not in rows.column_names:
+    narrow = PlainTable(table.location, table.version, {**table.schema, "fields": [field]}, table.files)
+    rows, kind = rows_with_texts_once(narrow, file), arrow_schema(narrow.schema).field(0).type
+    if rows is None:
+        return None
+    if not rows.column_names:
         return SearchedColumn(pa.nulls(rows.num_rows, kind), kind)
-    values = rows.column(name).unify_dictionaries().combine_chunks()
+    values = rows.column(0).unify_dictionaries().combine_chunks()
     return SearchedColumn(_as_numbers(values) if _is_short_decimal(kind) else values, kind)
 
 
