@@ -35,6 +35,7 @@ from tests.incremental.till import (
     require_right,
     rows,
     run,
+    sale,
     write_till,
 )
 
@@ -155,6 +156,19 @@ def test_groups_are_computed_anew_where_what_is_kept_has_no_rule(tmp_path: Path)
         run(tmp_path, numbers)
         assert ways(tmp_path)[-1]["most"] == Way.CHANGES
         assert rows(tmp_path, "most") == {(1, amount, 2): 1, (None, None, 1): 1}
+
+
+def test_where_the_greatest_value_goes_step_after_step_that_is_tried_less_often(till: Path) -> None:
+    put(till, 0)
+    run(till)
+    for number in range(4):
+        (till / f"source/sales/{100 + number}.json").write_text(json.dumps(sale(100 + number, "tea", 90 - number)) + "\n")
+    run(till)
+    for number in range(4):
+        (till / f"source/sales/{200 + number}.json").write_text(json.dumps({"delete": {"id": 100 + number}}) + "\n")
+    run(till)
+    assert [step["largest"] for step in ways(till)[-4:]] == [Way.ANEW, Way.ANEW, Way.RECOMPUTED, Way.ANEW]
+    require_right(till)
 
 
 def test_many_groups_are_computed_at_once(till: Path) -> None:
