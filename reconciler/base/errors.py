@@ -88,6 +88,11 @@ class EngineError(ReconcileError):
         self.about = about
 
 
+class RowsNotFound(EngineError):
+    """Rows that a view needs were not found by their keys, and to read all would cost more than its query: that is to be
+    asked."""
+
+
 class IngestFailed(EngineError):
     """The engine could not read a connector's input or write it to its table. `connector` is its qualified name."""
 

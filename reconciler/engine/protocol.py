@@ -39,7 +39,7 @@ class ViewBuild:
 
     `terms`: where the query is a sum of terms, what each of them reads. It gives the same where rows of a source are left
     out that no term needs, if it stands in any. Empty: nothing is known. `must_find`: rows to which terms lead are to be
-    found by their keys. Where they are not, the build may fail (X700): to read all rows there costs more than it is worth.
+    found by their keys. Where they are not, the build may fail (RowsNotFound), as to read all would cost too much.
     `rest_of`: a source whose rows to which no term leads are rows of the result as they are, and need not be given to the
     query. It is only read by the last of each term.
     """

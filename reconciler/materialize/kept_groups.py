@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import digest_json
-from reconciler.base.errors import EngineError
+from reconciler.base.errors import EngineError, RowsNotFound
 from reconciler.base.names import fold
 from reconciler.delta.opening import is_local, join_location
 from reconciler.delta.tables import is_staged, typed_columns
@@ -144,15 +144,15 @@ def by_what_is_kept(work: Kept, build: ViewBuild, step: int) -> Brought:
         # What is kept tells the next steps how much that is, though they can't go on from it.
         return Brought(work.engine.build_view(build), work.known if work.is_same_definition else None, way)
     state: StreamState | None = None
-    gave_up = False
     for attempt in work.attempts(way):
         try:
             state, types = work.keep(attempt, step, must_find=must_find(work.method, sizes))
             work.around.kept()
-            return Brought(work.engine.build_view(work.finishing(build, state, types)), state, attempt, gave_up=gave_up)
+            return Brought(work.engine.build_view(work.finishing(build, state, types)), state, attempt)
         except EngineError as error:
             if error.code in ENDED:
                 raise
-        gave_up = True
+            if isinstance(error, RowsNotFound):
+                break
         work.around.check()
     return Brought(work.engine.build_view(build), state, Way.GIVEN_UP)

@@ -26,7 +26,7 @@ from reconciler.materialize.small_files import put_together
 from reconciler.materialize.step_progress import StepProgress
 from reconciler.materialize.stream_steps import Places, go_on
 from reconciler.materialize.view_builds import view_build
-from reconciler.materialize.view_steps import Around, Brought
+from reconciler.materialize.view_steps import Around
 from reconciler.materialize.withdrawing import view_transaction
 from reconciler.project.program.model import View
 from reconciler.query.reading import require_foreign
@@ -66,12 +66,12 @@ class ViewEffects:
                 assert brought.changed is not None
                 is_done = self._change_rows(key, brought.changed, built, build.sources)
             if is_done:
-                self._note(location, view, brought)
+                self._note(location, view)
                 return
             self._step.ways[view.name] = Way.GIVEN_UP.value
             self._step.check()
             built = self._step.engine.build_view(build)
-        self._note(location, view, brought)
+        self._note(location, view)
         if built.rows == 0 and placement.rows == 0 and built.columns == placement.columns:
             self._let_go(build.staging)
             return
@@ -94,12 +94,11 @@ class ViewEffects:
         self._tell_of(view.name, built)
         self._step.changed.add(key)
 
-    def _note(self, location: str, view: View, brought: Brought) -> None:
+    def _note(self, location: str, view: View) -> None:
         """Remember whether a view could follow, for the steps to come."""
         way = self._step.ways[view.name]
-        gave_up = brought.gave_up or way == Way.GIVEN_UP
-        if gave_up or way not in (Way.RECOMPUTED, Way.ANEW):
-            self._step.given_up.note((location, view.query), gave_up=gave_up)
+        if way not in (Way.RECOMPUTED, Way.ANEW):
+            self._step.given_up.note((location, view.query), gave_up=way == Way.GIVEN_UP)
 
     def _around(self, location: str) -> Around:
         foreign = foreign_placements(self._step.foreign)

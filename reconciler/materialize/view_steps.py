@@ -37,7 +37,7 @@ class Around:
 class Brought:
     """What a step made of a view: its staged rows, what is kept of it, and which way it took. `added` is the folder of rows
     that are to be added, `changed` that of rows that come and go (None: the staged rows are all rows). `beside` is one that
-    nobody needs any more. `gave_up`: what it tried first failed."""
+    nobody needs any more."""
 
     built: Built
     state: StreamState | None
@@ -45,7 +45,6 @@ class Brought:
     added: str | None = None
     changed: str | None = None
     beside: str | None = None
-    gave_up: bool = False
 
 
 def sizes_of(program: Program, view: View, changes: StepChanges) -> dict[str, Size]:

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from reconciler.base.dataclass import dataclass
-from reconciler.base.errors import EngineError
+from reconciler.base.errors import RowsNotFound
 from reconciler.base.names import fold
 from reconciler.delta.arrow_rows import PlainTable, StoredFile, arrow_schema, fitted, plain_table
 from reconciler.delta.key_ranges import files_between
@@ -67,13 +67,13 @@ def linked_rows(wanted: ViewBuild, few: Few, columns: SearchedColumns) -> Linked
 
 
 def _require_found(wanted: ViewBuild, found: Mapping[StoredSource | LogSource, Held], few: Few) -> None:
-    """Raises EngineError (X700) where rows to which terms lead were not found, and are not few."""
+    """Raises RowsNotFound (X700) where rows to which terms lead were not found, and are not few."""
     led_to = {fold(one.source) for term in wanted.terms for one in term if one.via is not None}
     led_to -= {fold(one.source) for term in wanted.terms for one in term[1:] if one.via is None or one.is_whole}
     led_to -= {fold(wanted.rest_of or "")}
     for source in wanted.sources:
         if isinstance(source, StoredSource) and fold(source.name) in led_to and source not in found and few(source) is None:
-            raise EngineError("X700", f"too many rows of {source.name} have to do with what changed for {wanted.shown}")
+            raise RowsNotFound("X700", f"too many rows of {source.name} have to do with what changed for {wanted.shown}")
 
 
 class _Search:
