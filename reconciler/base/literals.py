@@ -19,7 +19,7 @@ from reconciler.base.patterns import lazy_pattern
 _PREFIX: Final = r"(?<![\w'\"\\])(?P<prefix>[rRbBuUfFxXnN]{0,2})"
 _IN_A_LINE: Final = lazy_pattern(_PREFIX + r"(?P<body>'(?:[^'\\\n]|\\[^\n]|'')*+'|\"(?:[^\"\\\n]|\\[^\n]|\"\")*+\")")
 _ANYWHERE: Final = lazy_pattern(
-    r"(?P<comment>(?<!\S)(?:--|\#)(?=[^\S\n])[^\n]*|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z))"
+    r"(?P<comment>(?<!\S)(?:--|\#)(?=[^\S\n])[^\n]*|/\*(?:[^*]|\*(?!/)|(?!))*+(?:\*/|\Z))"
     rf"|{_PREFIX}(?P<body>'(?:[^'\\]|\\.|'')*+(?:'|\Z)|\"(?:[^\"\\]|\\.|\"\")*+(?:\"|\Z))",
     re.DOTALL,
 )
@@ -31,12 +31,12 @@ _ESCAPE: Final = lazy_pattern(
 )
 _ONE: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a", "\n": "", "%": "\\%", "_": "\\_"}
 _ITEM: Final = lazy_pattern(
-    r"(?P<quote>[\"'])(?P<quoted>(?:\\.|(?!(?P=quote))[^\\\n])*+)(?P=quote)"
+    r"(?P<quote>[\"'])(?P<quoted>(?:\\.|(?!(?P=quote))[^\\\n]|(?!))*+)(?P=quote)"
     r"|(?P<reference>\$\{[^{}\n]{0,200}\}|\$?\{\{[^{}\n]{0,200}\}\})"
     r"|(?P<word>(?:\\.|[^\s,\[\]{}\"'&;\\])++)|(?P<sign>.)",
     re.DOTALL,
 )
-_HEXADECIMAL: Final = lazy_pattern(r"(?:[0-9A-Fa-f]{2}){8,}+")
+_HEXADECIMAL: Final = lazy_pattern(r"(?:[0-9A-Fa-f]{2}|(?!)){8,}+")
 
 
 Span: TypeAlias = tuple[int, int]

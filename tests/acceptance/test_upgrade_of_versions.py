@@ -11,7 +11,7 @@ What is stored there, apply by apply:
 | x * 4 | gross(price) + 1 | tax v2 |
 """
 
-import tarfile
+import shutil
 from pathlib import Path
 
 import pytest
@@ -49,8 +49,7 @@ class Shop(VersionedShop):
 
 @pytest.fixture
 def shop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:
-    with tarfile.open(STORED) as archive:
-        archive.extractall(tmp_path, filter="data")
+    shutil.unpack_archive(STORED, tmp_path)
     return Shop(tmp_path, capsys)
 
 

@@ -12,7 +12,7 @@ Part: TypeAlias = re.Match[str]
 
 def _part(word: str, comment: str) -> re.Pattern[str]:
     return re.compile(
-        rf"(?P<gap>\s++|--[^\n]*+|{comment}/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z))"
+        rf"(?P<gap>\s++|--[^\n]*+|{comment}/\*(?:[^*]|\*(?!/)|(?!))*+(?:\*/|\Z))"
         r"|[rRbBuUfFxXnN]{0,2}(?P<literal>'(?:[^'\\]|\\.|'')*+'|\"(?:[^\"\\]|\\.|\"\")*+\")"
         rf"|`(?P<quoted>[^`]*+)`|(?P<word>{word})|(?P<sign>\|\||::|==?|\\.|.)",
         re.DOTALL,

@@ -15,7 +15,7 @@ from reconciler.base.secrets.option_lists import options_in
 from reconciler.base.secrets.set_values import is_about_a_secret, is_of_pairs, values_set
 
 _BASIC_SAID: Final = lazy_pattern(r"\ABasic\s{1,20}(?P<value>[A-Za-z0-9._~+/=-]{12,})")
-_SAID: Final = r"(?<![A-Za-z0-9._%-])(?<!\$\{)(?P<name>(?:[A-Za-z0-9._-]++|%(?!3[ADad])|\\[_.*-]){1,100}+)"
+_SAID: Final = r"(?<![A-Za-z0-9._%-])(?<!\$\{)(?P<name>(?:[A-Za-z0-9._-]++|%(?!3[ADad])|\\[_.*-]|(?!)){1,100}+)"
 _SAID_NAME: Final = lazy_pattern(
     rf"{_SAID}(?P<marks>(?:[\"'`*]{{1,3}}\]?)?)\s*+(?P<sign>=>|:=|={{1,3}}|(?<!//)::?(?!=)|%3[ADad])(?:\*{{1,2}}(?=\s))?\s*+"
 )
@@ -36,7 +36,7 @@ _AROUND: Final = lazy_pattern(r"[\s\"`'(\[{<,;]")
 _OF_MANY_PARTS: Final = ("arn:", "urn:", "aws:")
 _NEAR: Final = 5
 _SAID_VALUE: Final = lazy_pattern(
-    r"(?P<quote>[\"'])(?P<quoted>(?:\\.|(?!(?P=quote))[^\\\n])++)(?P=quote)"
+    r"(?P<quote>[\"'])(?P<quoted>(?:\\.|(?!(?P=quote))[^\\\n]|(?!))++)(?P=quote)"
     r"|(?P<scheme>(?:Basic|Bearer|Digest|Token)\s{1,5})?(?P<value>[^\s&;,\"]++)",
     re.IGNORECASE,
 )
@@ -51,9 +51,9 @@ _STANDS_FOR: Final = lazy_pattern(
 # Of a regular expression: any character, or a set of them, with what repeats it; and signs that are escaped or in a set.
 _PATTERN: Final = (
     r"(?:\(?(?:\?:)?(?:(?:\[\^?[^\]\n]{1,100}\]|\.|\\{1,2}[A-Za-z])(?:[*+?]|\{[0-9,]*\})\??|\\{1,2}[^\w\s]|\[[^\]\w\n]{1,20}\])"
-    r"(?:\)[*+?]?)*+){1,20}+"
+    r"(?:\)[*+?]?)*+|(?!)){1,20}+"
 )
-_FILLED_IN: Final = r"(?:\$?\{\{[^{}\n]{0,200}\}\}[:@/._-]{0,3}){1,20}+"
+_FILLED_IN: Final = r"(?:\$?\{\{[^{}\n]{0,200}\}\}[:@/._-]{0,3}|(?!)){1,20}+"
 _CLOSED: Final = r"[)$\]}>']*+"
 _NO_VALUE: Final = lazy_pattern(
     # As a whole, up to what ends a value: or a password that begins like it would be shown.
@@ -83,7 +83,7 @@ _OF_TEXTS: Final = lazy_pattern(
     r"(query|sql|statement|message|prompt|help|comment|description|text|doc|error|hint|header)s?$|tokens$", re.IGNORECASE
 )
 _COMPARED: Final = lazy_pattern(
-    r"[\"']?\s*+(?:\)\s*+)*+==?\s*+(?:\(\s*+)*+(?:[\w`]+\.)*+(?P<quote>`?)(?P<name>[A-Za-z_][\w.-]{0,99})(?P=quote)(?![\w.(])"
+    r"[\"']?\s*+(?:\)\s*+)*+==?\s*+(?:\(\s*+)*+(?:[\w`]+\.|(?!))*+(?P<quote>`?)(?P<name>[A-Za-z_][\w.-]{0,99})(?P=quote)(?![\w.(])"
 )
 """What stands behind a literal that a name is compared with: `'x' = password`."""
 _OPENED: Final = lazy_pattern(r"(?<!\w)[rRbBuUfFxXnN]{0,2}[\"']\Z")
