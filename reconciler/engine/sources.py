@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from reconciler.base.dataclass import dataclass
 from reconciler.engine.stored import Between, ColumnType
+from reconciler.sql.row_condition import RowCondition
 
 CHANGE_COLUMN: Final = "__change"
 """What became of a row of a table: `insert` or `delete`."""
@@ -47,13 +48,18 @@ class LinkedSource:
     """What a part of a query, a term, reads of a source. The first of a term holds few rows, that changed. Of others the
     term needs no rows but those that are equal, in the second columns of all `pairs`, to a row in the first ones that it
     needs of the read number `via` before it. None: it may need any. `is_whole`: something else in the query may need any; to
-    other reads these lead on. `with_null`: NULL is equal to NULL."""
+    other reads these lead on.
+
+    Rows that do not meet all `conditions` lead nowhere. `narrows`: nor do, from now on, rows of the read `via` that are equal
+    to none of these. To a read `with_null`, where NULL is equal to NULL, all rows lead."""
 
     source: str
     via: int | None = None
     pairs: tuple[tuple[str, str], ...] = ()
     is_whole: bool = False
     with_null: bool = False
+    conditions: tuple[RowCondition, ...] = ()
+    narrows: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,9 +67,14 @@ def _reads_of(block: GroupedBlock, method: ChangedGroups, columns: Sequence[str]
     at: dict[int, int] = {}
     for place in sorted({column[0] for column in block.columns if column is not None}):
         pairs = tuple((key_column(key), one[1]) for key, one in enumerate(block.columns) if one and one[0] == place)
-        found.append(LinkedRead(uses[place].relation, 0, pairs, with_null=True))
+        conditions = uses[place].conditions
+        found.append(LinkedRead(uses[place].relation, 0, pairs, with_null=True, conditions=conditions))
         at[place] = len(found) - 1
-    lead_on(uses, found, at, lambda other, link: [replace(link, name=uses[other].relation)])
+
+    def read(other: int, link: LinkedRead) -> list[LinkedRead]:
+        return [replace(link, name=uses[other].relation, conditions=uses[other].conditions)]
+
+    lead_on(uses, found, at, read)
     return tuple(replace(one, is_whole=True) if one.name in whole else one for one in found)
 
 

@@ -3,7 +3,8 @@ changed rows on, one relation after the other (`sql.joined_columns`).
 
 A term holds rows that change, and reads other relations for what these are joined with. Of such a relation it needs no rows
 but those that are equal, in all columns that an equality leads to, to some row that is needed of the relation before it.
-That is a semi-join for each relation.
+That is a semi-join for each relation. Of a relation whose rows have to meet conditions by themselves (`sql.plain_conditions`),
+rows that do not meet them lead nowhere; nor do rows that have no partner there, where they need one.
 
 Unlike `needed_rows`, which looks at ranges before anything is read, this leads on from what was found. To find it is the
 engine's.
@@ -19,6 +20,7 @@ from typing import TypeAlias
 from reconciler.base.dataclass import dataclass
 from reconciler.incremental.terms import changed_source, former_source, key_of, places_of_change
 from reconciler.sql.block_model import RelationUse
+from reconciler.sql.row_condition import RowCondition
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +28,17 @@ class LinkedRead:
     """What a term reads under this name. `via`: its number among the reads of the term from which equalities lead here; of
     `pairs` each has a column there and one here, which are equal. None: of the first, which holds the changed rows, and of
     those of which any row may matter. `is_whole`: any row may matter to something else, and equalities lead on from some.
-    `with_null`: NULL is equal to NULL."""
+
+    Rows that do not meet all `conditions` lead nowhere. `narrows`: nor do rows of the read that leads here, from now on, which
+    are equal to none of these. To a read `with_null`, where NULL is equal to NULL, all rows lead."""
 
     name: str
     via: int | None = None
     pairs: tuple[tuple[str, str], ...] = ()
     is_whole: bool = False
     with_null: bool = False
+    conditions: tuple[RowCondition, ...] = ()
+    narrows: bool = False
 
 
 TermReads: TypeAlias = tuple[LinkedRead, ...]
@@ -59,14 +65,18 @@ def linked_reads(
 def _of_term(
     uses: Sequence[RelationUse], place: int, changed: Collection[str], whole: Collection[str], kept: KeptKeys | None
 ) -> TermReads:
-    found = [LinkedRead(changed_source(uses[place].relation))]
+    found = [LinkedRead(changed_source(uses[place].relation), conditions=uses[place].conditions)]
     key, at = key_of(uses, place), {place: 0}
-    for hop in key or ():
+    before = (place, *(hop.place for hop in key or ()))
+    for reached, hop in zip(before, key or (), strict=False):
+        number = at[reached]
+        for other in _narrowing(uses, reached, changed):
+            found += _reads(uses, place, other, changed, LinkedRead("", number, _pairs(uses, reached, other), narrows=True))
         # What leads to the last of them is read once more, for what that one is joined with.
-        found += _reads(uses, place, hop.place, changed, LinkedRead("", len(found) - 1, hop.pairs))
+        found += _reads(uses, place, hop.place, changed, LinkedRead("", number, hop.pairs))
         at = {hop.place: len(found) - 1}
     # What has a key is read as it is and as it was: neither leads on for both.
-    lead_on(uses, found, at, lambda other, link: _reads(uses, place, other, changed, link), last=place)
+    lead_on(uses, found, at, lambda other, link: _reads(uses, place, other, changed, link), changed, last=place)
     if key is not None:
         # Each row that came is evaluated, has it a partner or not: where the query fails of it, so does the term.
         own = tuple((column, column) for column, _ in key[0].pairs)
@@ -80,22 +90,36 @@ def lead_on(
     found: list[LinkedRead],
     at: dict[int, int],
     reads: Callable[[int, LinkedRead], Iterable[LinkedRead]],
+    changed: Collection[str] = (),
     last: int | None = None,
 ) -> None:
     """Add to what is `found` the reads of all other relations of a FROM. `at` has those that were reached, by place, with
-    the numbers of their reads. `reads` says how one is read, with a link to it. From the place `last` nothing leads on."""
+    the numbers of their reads. `reads` says how one is read, with a link to it. From the place `last` nothing leads on. What `changed` (keys), and is read in more
+    than one state, narrows nothing."""
     waiting = [*at]
     while waiting:
         reached = waiting.pop(0)
-        for other in sorted({other for _, other, _ in uses[reached].joined} - at.keys()):
-            pairs = tuple((start, end) for start, of, end in uses[reached].joined if of == other)
-            found += reads(other, LinkedRead("", at[reached], pairs))
+        others = {other for _, other, _ in uses[reached].joined} - at.keys()
+        first = [one for one in _narrowing(uses, reached, changed) if one in others]
+        for other in (*first, *sorted(others.difference(first))):
+            link = LinkedRead("", at[reached], _pairs(uses, reached, other), narrows=other in first)
+            found += reads(other, link)
             at[other] = len(found) - 1
             if other != last:
                 waiting.append(other)
     for other in range(len(uses)):
         if other not in at:
             found += reads(other, LinkedRead(""))
+
+
+def _narrowing(uses: Sequence[RelationUse], place: int, changed: Collection[str]) -> list[int]:
+    """The relations of which rows of the one at a place need partners, which have to meet conditions."""
+    known = (one for one in uses[place].partners if uses[one].conditions and uses[one].relation not in changed)
+    return sorted(known)
+
+
+def _pairs(uses: Sequence[RelationUse], place: int, other: int) -> tuple[tuple[str, str], ...]:
+    return tuple((start, end) for start, of, end in uses[place].joined if of == other)
 
 
 def _of_kept(kept: KeptKeys, at: Mapping[int, int]) -> LinkedRead:
@@ -111,7 +135,8 @@ def _reads(
 ) -> Iterator[LinkedRead]:
     """How the term of a place reads the relation at another one, or its own, where it has a key (`terms.term_text`)."""
     relation = uses[at].relation
+    link = replace(link, conditions=uses[at].conditions)
     if at == place or not (at > place and relation in changed):
-        yield LinkedRead(relation, link.via, link.pairs)
+        yield replace(link, name=relation)
     if at == place or (at > place and relation in changed):
-        yield LinkedRead(former_source(relation), link.via, link.pairs)
+        yield replace(link, name=former_source(relation))

@@ -144,7 +144,7 @@ def with_terms(build: ViewBuild, program: Program, view: View, terms: Sequence[T
 
 
 def _link(read: LinkedRead) -> LinkedSource:
-    return LinkedSource(read.name, read.via, read.pairs, read.is_whole, read.with_null)
+    return LinkedSource(read.name, read.via, read.pairs, read.is_whole, read.with_null, read.conditions, read.narrows)
 
 
 def _with_used(source: StoredSource, used: Mapping[str, Collection[str]]) -> StoredSource:

@@ -5,6 +5,7 @@ from typing import Final, TypeAlias
 
 from reconciler.base.dataclass import dataclass
 from reconciler.sql.repeatable import Number
+from reconciler.sql.row_condition import RowCondition
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,9 @@ class RelationUse:
     `is_linear`: rows that come to it or go from it bring or take rows of groups of their own, whatever the other relations
     hold. `within`: the SELECTs in FROM that it stands in, outer ones first. `joined`: its columns, and those that they are
     equal to (`joined_columns`): the place of the relation in the block, and the column. `shown`: its columns that the
-    outermost SELECT in FROM hands on, with the alias of that and their names there."""
+    outermost SELECT in FROM hands on, with the alias of that and their names there. `partners`: of the relations that
+    `joined` leads to, the places of those without whose rows its own mean nothing; so they do where they do not meet all
+    `conditions`."""
 
     relation: str
     span: Span
@@ -62,6 +65,8 @@ class RelationUse:
     within: tuple[Layer, ...] = ()
     joined: tuple[tuple[str, int, str], ...] = ()
     shown: tuple[tuple[str, str, str], ...] = ()
+    partners: frozenset[int] = frozenset()
+    conditions: tuple[RowCondition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

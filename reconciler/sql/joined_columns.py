@@ -81,7 +81,7 @@ class Sight:
     as they stand there."""
 
     def __init__(self, node: exp.Select, relations: Mapping[str, Mapping[str, str | None]], first: int = 0) -> None:
-        self._node = node
+        self.node = node
         self._items: list[_Item] = []
         self._within: list[Sight] = []
         self._kinds: dict[Place, str | None] = {}
@@ -135,10 +135,14 @@ class Sight:
         kind = declared.strip().upper() if declared is not None else ""
         return ("INT" if kind == "INTEGER" else kind) if kind in _KINDS else None
 
+    def declared(self, place: Place) -> str | None:
+        """The type of a column as it is declared."""
+        return self._kinds[place]
+
     def given(self) -> dict[str, Place | None]:
         """The columns (folded) that the block gives to a SELECT around it, and what each is, where it is one by itself."""
         found: dict[str, Place | None] = {}
-        for item in self._node.expressions:
+        for item in self.node.expressions:
             value = item.unalias()
             for name in [one.name for one in item.expressions] if isinstance(item, exp.Aliases) else [item.alias_or_name]:
                 is_first = fold(name) not in found
@@ -157,12 +161,35 @@ class Sight:
 
     def equal_places(self) -> Iterator[tuple[Place, Place, exp.Join | None]]:
         """The equalities of the block itself between columns of two relations."""
-        for one, other, join in equalities(self._node):
+        for one, other, join in equalities(self.node):
             left, right = self.place(one), self.place(other)
             if left is None or right is None or left[0] == right[0]:
                 continue
             if self.kind(left) is not None and self.kind(left) == self.kind(right):
                 yield left, right, join
+
+
+def partners(sight: "Sight") -> tuple[frozenset[int], ...]:
+    """For each relation of a FROM those without whose rows its own have no part in any row of the block: an equality with
+    them holds for every row."""
+    found: list[set[int]] = [set() for _ in range(sight.count)]
+    for one in sight.with_those_within():
+        for left, right, join in one.equal_places():
+            if join is None:
+                found[left[0]].add(right[0])
+                found[right[0]].add(left[0])
+    return tuple(frozenset(one) for one in found)
+
+
+def what_holds(node: exp.Select) -> Iterator[exp.Expr]:
+    """The conditions that hold for every row of a block: its WHERE, and the ON of INNER JOINs."""
+    yield from (join.args["on"] for join in node.args.get("joins") or () if join.args.get("on") and _is_inner(join))
+    if node.args.get("where") is not None:
+        yield node.args["where"].this
+
+
+def _is_inner(join: exp.Join) -> bool:
+    return not (join.side or join.kind in ("SEMI", "ANTI"))
 
 
 def equalities(node: exp.Select) -> Iterator[tuple[exp.Column, exp.Column, exp.Join | None]]:
@@ -171,7 +198,7 @@ def equalities(node: exp.Select) -> Iterator[tuple[exp.Column, exp.Column, exp.J
     deciding = [(join.args["on"], join) for join in joins if join.args.get("on") is not None]
     where = node.args.get("where")
     for condition, join in [*deciding, *([(where.this, None)] if where is not None else [])]:
-        is_inner = join is None or not (join.side or join.kind in ("SEMI", "ANTI"))
+        is_inner = join is None or _is_inner(join)
         for part in parts_of(condition):
             if isinstance(part, exp.EQ) and isinstance(part.this, exp.Column) and isinstance(part.expression, exp.Column):
                 yield part.this, part.expression, None if is_inner else join

@@ -19,8 +19,10 @@ from sqlglot import exp
 from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.sql.grouping import is_plain_group
-from reconciler.sql.joined_columns import Place, Sight, equalities, items_of_from, joined_columns, parts_of
+from reconciler.sql.joined_columns import Place, Sight, equalities, items_of_from, joined_columns, partners, parts_of
+from reconciler.sql.plain_conditions import plain_conditions
 from reconciler.sql.references import relation_key
+from reconciler.sql.row_condition import RowCondition
 
 _BEYOND: Final = (
     "with_",
@@ -39,19 +41,22 @@ _BEYOND: Final = (
 @dataclass(frozen=True, slots=True)
 class Equal:
     """A column (folded) of a relation, as it stands in FROM of the block or of a subquery, and the column of the other one
-    that is equal to it."""
+    that is equal to it. `is_needed`: a row of that relation without an equal one means nothing."""
 
     table: exp.Expr
     column: str
     own: str
+    is_needed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class KeyedTable:
-    """A relation that such a subquery reads, and what its columns are equal to."""
+    """A relation that such a subquery reads, what its columns are equal to, and the conditions without which its rows mean
+    nothing."""
 
     table: exp.Table
     equal: tuple[Equal, ...]
+    conditions: tuple[RowCondition, ...] = ()
 
 
 def keyed_tables(node: exp.Select, relations: Mapping[str, Mapping[str, str | None]]) -> tuple[KeyedTable, ...]:
@@ -63,18 +68,21 @@ def _keyed_tables(node: exp.Select, outer: Sight, relations: Mapping[str, Mappin
     clause = node.args.get("where")
     if clause is None:
         return
-    asked = [one for one in parts_of(clause.this) if isinstance(one, exp.In)]
+    parts = [*parts_of(clause.this)]
     for query in _subqueries(clause.this):
         if not _reads_plainly(query, relations):
             continue
         inner = Sight(query, relations)
         pairs = [*_of_where(query, inner, outer)]
         parent = query.parent.parent if isinstance(query.parent, exp.Subquery) else query.parent
-        if any(parent is one for one in asked) and isinstance(parent, exp.In):
+        is_asked = any(parent is one for one in parts) and isinstance(parent, exp.In | exp.Exists)
+        if is_asked and isinstance(parent, exp.In):
             # One in a list of values is for one value.
             is_asked = any(parent.args.get("query") is one for one in (query, query.parent))
             pairs += _of_in(parent, query, inner, outer) if is_asked else ()
-        found = _reached(inner, outer, pairs)
+        elif isinstance(parent, exp.Exists):
+            is_asked = is_asked and parent.args.get("expression") is None
+        found = _reached(inner, outer, pairs, is_asked and _is_empty_without_rows(query))
         yield from found
         tables = {id(one.table) for one in found}
         for one in _keyed_tables(query, inner, relations):
@@ -84,22 +92,24 @@ def _keyed_tables(node: exp.Select, outer: Sight, relations: Mapping[str, Mappin
                 yield replace(one, equal=known)
 
 
-def _reached(inner: Sight, outer: Sight, pairs: list[tuple[Place, Place]]) -> list[KeyedTable]:
-    """The relations of a subquery to which equalities lead, from what its columns are equal to outside."""
+def _reached(inner: Sight, outer: Sight, pairs: list[tuple[Place, Place]], is_needed: bool) -> list[KeyedTable]:
+    """The relations of a subquery to which equalities lead, from what its columns are equal to outside. `is_needed`: a row
+    for which it finds nothing means nothing."""
     equal: dict[int, list[Equal]] = {}
     for own, of_block in pairs:
-        equal.setdefault(own[0], []).append(Equal(outer.tables[of_block[0]], of_block[1], own[1]))
-    joined, waiting = joined_columns(inner), [*equal]
+        equal.setdefault(own[0], []).append(Equal(outer.tables[of_block[0]], of_block[1], own[1], is_needed))
+    joined, needed, waiting = joined_columns(inner), partners(inner), [*equal]
     reached = {*waiting}
     while waiting:
         at = waiting.pop()
         for column, other, end in joined[at]:
-            equal.setdefault(other, []).append(Equal(inner.tables[at], column, end))
+            equal.setdefault(other, []).append(Equal(inner.tables[at], column, end, other in needed[at]))
             if other not in reached:
                 reached.add(other)
                 waiting.append(other)
     tables = {at: inner.tables[at] for at in sorted(equal)}
-    return [KeyedTable(table, tuple(equal[at])) for at, table in tables.items() if isinstance(table, exp.Table)]
+    met = plain_conditions(inner)
+    return [KeyedTable(table, tuple(equal[at]), met[at]) for at, table in tables.items() if isinstance(table, exp.Table)]
 
 
 def _subqueries(where: exp.Expr) -> Iterator[exp.Select]:
@@ -122,6 +132,15 @@ def _reads_plainly(node: exp.Select, relations: Mapping[str, Mapping[str, str | 
         if join.method or join.args.get("using") or join.side == "FULL" or join.kind in ("SEMI", "ANTI"):
             return False
     return all(isinstance(item, exp.Table) and _is_relation(item, relations) for item in items)
+
+
+def _is_empty_without_rows(node: exp.Select) -> bool:
+    """Whether a subquery surely finds nothing where its relations have no rows: an aggregate without groups finds one."""
+    group = node.args.get("group")
+    if group is not None:
+        return bool(group.expressions) and is_plain_group(group) and not group.args.get("all")
+    items = (item.unalias() for item in node.expressions)
+    return node.args.get("having") is None and all(isinstance(item, exp.Column | exp.Literal | exp.Star) for item in items)
 
 
 def _is_relation(table: exp.Table, relations: Mapping[str, Mapping[str, str | None]]) -> bool:

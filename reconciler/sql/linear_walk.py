@@ -16,12 +16,14 @@ from reconciler.base.dataclass import dataclass
 from reconciler.sql.block_model import BlockText, Layer, NotKept, RelationUse, Span
 from reconciler.sql.block_texts import block_text
 from reconciler.sql.blocks import Analyser
-from reconciler.sql.joined_columns import JoinedColumn, ShownColumn, Sight, items_of_from, joined_columns
+from reconciler.sql.joined_columns import JoinedColumn, Sight, items_of_from, joined_columns, partners
 from reconciler.sql.keyed_subqueries import KeyedTable, keyed_tables
 from reconciler.sql.lineage_whole import is_whole
 from reconciler.sql.places import own_offset
+from reconciler.sql.plain_conditions import plain_conditions
 from reconciler.sql.query import Parsed, parse_query
 from reconciler.sql.references import relation_key
+from reconciler.sql.row_condition import RowCondition
 from reconciler.sql.scopes import Outputs, Scope, Value
 from reconciler.sql.surroundings import QuerySurroundings
 from reconciler.sql.values import Named
@@ -248,36 +250,48 @@ def relation_uses(
     query = walk.text
     sight = Sight(node, walk.relations)
     joined = [*([*one] for one in joined_columns(sight)), *([] for _ in keyed)]
+    needed = [*({*one} for one in partners(sight)), *(set[int]() for _ in keyed)]
     tables: list[exp.Table] = [*(one.table for one in uses), *(one.table for one in keyed)]
     places = {id(table): at for at, table in enumerate(tables)}
     for of in keyed:
         for equal in of.equal:
             joined[places[id(equal.table)]].append((equal.column, places[id(of.table)], equal.own))
+            needed[places[id(equal.table)]] |= {places[id(of.table)]} if equal.is_needed else set()
     within = {id(one): one.this for use in uses for one in use.within}
     texts = {key: block_text(query, parsed.tokens, node) for key, node in within.items()}
-    for one, columns, shown in zip(uses, joined[: len(uses)], sight.shown(), strict=True):
+    links = [_Links(tuple(one), frozenset(other)) for one, other in zip(joined, needed, strict=True)]
+    met = plain_conditions(sight)
+    for at, (one, shown) in enumerate(zip(uses, sight.shown(), strict=True)):
         span, layers = written_span(one.table.this), _layers(one, texts)
         if span is None or layers is None or not text.origin.has(span):
             return None
-        found.append(_use(one.table, span, one.is_linear, layers, tuple(columns), shown))
-    for of, columns in zip(keyed, joined[len(uses) :], strict=True):
+        use = _use(one.table, span, one.is_linear, links[at], met[at])
+        found.append(replace(use, within=layers, shown=shown))
+    for of, link in zip(keyed, links[len(uses) :], strict=True):
         span = written_span(of.table.this)
         if span is None or not any(part is not None and part.has(span) for part in (text.origin, text.where)):
             return None
-        found.append(_use(of.table, span, False, joined=tuple(columns)))
+        found.append(_use(of.table, span, False, link, of.conditions))
     return tuple(found)
 
 
-def _use(
-    table: exp.Table,
-    span: Span,
-    is_linear: bool,
-    layers: tuple[Layer, ...] = (),
-    joined: tuple[JoinedColumn, ...] = (),
-    shown: tuple[ShownColumn, ...] = (),
-) -> RelationUse:
-    name, has_alias = table.alias or table.name, bool(table.alias)
-    return RelationUse(relation_key(table), span, name, has_alias, is_linear, layers, joined, shown)
+@dataclass(frozen=True, slots=True)
+class _Links:
+    joined: tuple[JoinedColumn, ...]
+    partners: frozenset[int]
+
+
+def _use(table: exp.Table, span: Span, is_linear: bool, links: _Links, conditions: tuple[RowCondition, ...]) -> RelationUse:
+    return RelationUse(
+        relation_key(table),
+        span,
+        table.alias or table.name,
+        bool(table.alias),
+        is_linear,
+        joined=links.joined,
+        partners=links.partners,
+        conditions=conditions,
+    )
 
 
 def _layers(use: FoundUse, texts: Mapping[int, BlockText | None]) -> tuple[Layer, ...] | None:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, assert_never
 
 from reconciler.incremental import changed_groups
 from reconciler.incremental.added_rows import added_query
 from reconciler.incremental.changed_rows import changed_rows_query
 from reconciler.incremental.kept_aggregate import KEPT, changed_query, finishing_query, kept_keys, state_query
-from reconciler.incremental.linked_reads import TermReads, linked_reads
+from reconciler.incremental.linked_reads import LinkedRead, TermReads, linked_reads
 from reconciler.incremental.model import (
     ChangedGroups,
     KeptAggregate,
@@ -22,6 +22,7 @@ from reconciler.incremental.needed_rows import KeyRange, needed_rows
 from reconciler.incremental.terms import changed_source, former_source
 from reconciler.sql.check import analyse_query
 from reconciler.sql.lineage import ALL_COLUMNS
+from reconciler.sql.row_condition import RowCondition, Sign
 from tests.incremental.queries import Row, Tables, changes, groups_of, kept_of, linear_of, multiset
 
 
@@ -248,11 +249,13 @@ def linked(
     whole = set()
     for term in terms:
         reads: list[Sequence[Row] | None] = [rows_of(term[0].name)]
+        leading = [_meeting(rows_of(term[0].name), names_of(term[0].name), term[0])]
         for one in term[1:]:
-            via = None if one.via is None else reads[one.via]
+            via = None if one.via is None else (reads if one.with_null else leading)[one.via]
             if via is None or one.via is None:
                 whole.add(one.name)
                 reads.append(None)
+                leading.append(None)
                 continue
             if one.is_whole:
                 whole.add(one.name)
@@ -266,7 +269,44 @@ def linked(
             ]
             found.setdefault(one.name, set()).update(places)
             reads.append([rows[at] for at in places])
+            leading.append(_meeting([rows[at] for at in places], own, one))
+            if one.narrows:
+                ends_met = [{row[end] for row in leading[-1] or ()} - {None} for end in ends]
+                starts = [theirs.index(start) for start, _ in one.pairs]
+                leading[one.via] = [
+                    row for row in via if all(row[start] in some for start, some in zip(starts, ends_met, strict=True))
+                ]
     return {name: places for name, places in found.items() if name not in whole}
+
+
+def _meeting(rows: Sequence[Row], names: list[str], read: LinkedRead) -> Sequence[Row] | None:
+    """The rows from which a read leads on."""
+    return [row for row in rows if all(_meets(row[names.index(one.column)], one) for one in read.conditions)]
+
+
+def _meets(value: Any, condition: RowCondition) -> bool:
+    first = condition.values[0]
+    if value is None:
+        return False
+    match condition.sign:
+        case Sign.AMONG:
+            return value in condition.values
+        case Sign.LESS:
+            return bool(value < first)
+        case Sign.AT_MOST:
+            return bool(value <= first)
+        case Sign.MORE:
+            return bool(value > first)
+        case Sign.AT_LEAST:
+            return bool(value >= first)
+        case Sign.BEGINS:
+            return bool(value.startswith(first))
+        case Sign.ENDS:
+            return bool(value.endswith(first))
+        case Sign.HOLDS:
+            return first in value
+        case _:
+            assert_never(condition.sign)
 
 
 def _relation(name: str) -> str:

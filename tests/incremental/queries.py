@@ -94,6 +94,9 @@ def _nested_by(chance: Random, w: str = "", has_right_joins: bool = True) -> tup
                     f"{name}.k = {left}.k AND {left}.v >= {name}.v",
                     f"{left}.v = {name}.k",
                     f"{name}.k = {name}.v AND {left}.k = {name}.k",
+                    f"{left}.k = {name}.k AND {name}.v > 1",
+                    f"{left}.k = {name}.k AND {left}.v IN (0, 1)",
+                    f"{left}.k = {name}.k AND {left}.v = {name}.v AND 'x' = {name}.g",
                 )
             )
             text = f"{text} {kind} {other}{'' if kind == 'CROSS JOIN' else f' ON {on}'}"
@@ -136,7 +139,14 @@ _OF_DECIMALS: Final = (
     "max(struct({t}.w, {t}.g))",
 )
 _KEYS: Final = ("{t}.g", "{t}.k", "{t}.k % 2", "coalesce({t}.g, 'none')")
-_WHERE: Final = ("", "", " WHERE {t}.v > 0", " WHERE {t}.g IS NOT NULL OR {t}.k = 1")
+_WHERE: Final = (
+    "",
+    "",
+    " WHERE {t}.v > 0",
+    " WHERE {t}.g IS NOT NULL OR {t}.k = 1",
+    " WHERE {t}.k IN (1, 2) AND {t}.g = 'x'",
+    " WHERE {t}.v BETWEEN 1 AND 3 AND ({t}.k < 3)",
+)
 _SHORT_SUBQUERIES: Final = (
     " WHERE EXISTS (SELECT 1 FROM u AS e WHERE e.k = {t}.k AND e.f > 0)",
     " WHERE NOT EXISTS (SELECT 1 FROM t AS e WHERE {t}.k = e.v AND e.g = {t}.g) AND {t}.v > 0",
@@ -147,6 +157,10 @@ _SHORT_SUBQUERIES: Final = (
     " WHERE {t}.v IN (SELECT e.k FROM t AS e GROUP BY e.k, e.g HAVING COUNT(*) > 1) AND {t}.g IS NOT NULL",
     " WHERE {t}.k NOT IN (SELECT e.k FROM u AS e WHERE e.f = 1)",
     " WHERE {t}.v > (SELECT COUNT(*) FROM u)",
+    " WHERE {t}.k IN (SELECT e.k FROM u AS e WHERE e.f = 1)",
+    " WHERE EXISTS (SELECT COUNT(*) FROM u AS e WHERE e.k = {t}.k AND e.f > 1) AND {t}.v > 0",
+    " WHERE EXISTS (SELECT * FROM u AS e WHERE e.k = {t}.v AND e.g = 'x' AND e.f <= 2)",
+    " WHERE {t}.v IN (SELECT MAX(e.f) FROM t AS d JOIN u AS e ON d.k = e.k WHERE d.v = {t}.k AND e.f > 0)",
 )
 _SUBQUERIES: Final = (
     *_SHORT_SUBQUERIES,
@@ -157,6 +171,11 @@ _SUBQUERIES: Final = (
     " WHERE NOT EXISTS (SELECT 1 FROM u AS e, t AS d WHERE d.k = e.k AND {t}.v = d.v"
     " AND EXISTS (SELECT 1 FROM u AS c WHERE c.k = e.f AND c.f = e.k))",
     " WHERE {t}.v NOT IN (SELECT e.v FROM t AS e WHERE e.k = {t}.k)",
+    " WHERE {t}.k IN (SELECT e.k FROM t AS e WHERE e.v IN (SELECT d.k FROM u AS d WHERE d.f > 1)"
+    " AND e.v >= (SELECT MIN(c.f) FROM u AS c WHERE c.k = e.v AND c.g = 'x'))",
+    " WHERE {t}.k IN (SELECT e.k FROM t AS e, u AS d WHERE e.v = d.k AND d.f IN (1, 3) AND EXISTS"
+    " (SELECT 1 FROM u AS c, t AS b WHERE c.k = e.k AND b.k = c.f AND b.v < 3))",
+    " WHERE {t}.k NOT IN (SELECT e.k FROM u AS e JOIN t AS d ON e.f = d.k AND d.v = 2 WHERE e.k IS NOT NULL)",
     " WHERE {t}.v IN (SELECT e.f + 1 FROM u AS e WHERE e.k IN (SELECT d.k FROM t AS d JOIN u AS c ON d.k = c.k))",
     " WHERE {t}.v > (SELECT COUNT(*) FROM u AS e JOIN t AS d ON e.f = d.k AND e.k = d.v WHERE d.v = {t}.k)",
     " WHERE {t}.k IN (SELECT e.k FROM t AS e RIGHT JOIN u AS d ON d.k = e.v AND d.f = e.k"

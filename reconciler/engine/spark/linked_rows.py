@@ -26,6 +26,7 @@ from reconciler.delta.opening import is_local
 from reconciler.engine.protocol import ViewBuild
 from reconciler.engine.sources import LinkedSource, LogSource, StoredSource
 from reconciler.engine.spark.held_rows import MOST_KEPT, Held
+from reconciler.engine.spark.met_conditions import meeting
 from reconciler.engine.spark.pinned_files import Few
 from reconciler.engine.spark.searched_columns import SearchedColumns, equal_places, is_compared
 
@@ -90,15 +91,17 @@ class _Search:
     def follow(self, term: Sequence[LinkedSource]) -> None:
         """Find what a term needs."""
         rows: list[_Rows | None] = []
+        leading: list[_Rows | None] = []
         for at, one in enumerate(term):
             name = fold(one.source)
-            if at == 0:
-                rows.append(self._changed(name))
-                continue
-            before = rows[one.via] if one.via is not None else None
-            rows.append(None if before is None else self._linked(name, before, one))
-            if one.is_whole or rows[-1] is None:
+            before = None if one.via is None else (rows if one.with_null else leading)[one.via]
+            found = self._changed(name) if at == 0 else self._linked(name, before, one) if before is not None else None
+            rows.append(found)
+            leading.append(None if found is None else _Rows(meeting(found.rows, one.conditions)))
+            if at and (one.is_whole or found is None):
                 self._whole.add(name)
+            if one.narrows and one.via is not None:
+                leading[one.via] = _narrowed(leading[one.via], leading[at], one.pairs)
 
     def found(self) -> dict[StoredSource | LogSource, Held]:
         """The rows of the sources that are not needed whole."""
@@ -166,6 +169,21 @@ class _Rows:
     def column(self, name: str) -> Any:
         """Raises KeyError."""
         return self.rows.column(self._names[fold(name)])
+
+
+def _narrowed(rows: _Rows | None, partners: _Rows | None, pairs: Sequence[tuple[str, str]]) -> _Rows | None:
+    """The rows that have, in each first column of the pairs, a value that partners have in the second one."""
+    from pyarrow import compute
+
+    if rows is None or partners is None:
+        return rows
+    left = rows.rows
+    for start, end in pairs:
+        column = _Rows(left).column(start)
+        wanted = compute.unique(partners.column(end).drop_null())
+        places = equal_places(column, wanted) if is_compared(column.type) and column.type == wanted.type else None
+        left = left if places is None else left.take(places)
+    return _Rows(left)
 
 
 class _Part(Protocol):
