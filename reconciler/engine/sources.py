@@ -50,8 +50,8 @@ class LinkedSource:
     needs of the read number `via` before it. None: it may need any. `is_whole`: something else in the query may need any; to
     other reads these lead on.
 
-    Rows that do not meet all `conditions` lead nowhere. `narrows`: nor do, from now on, rows of the read `via` that are equal
-    to none of these. To a read `with_null`, where NULL is equal to NULL, all rows lead."""
+    Rows that do not meet all `conditions` lead nowhere. `narrows`: nor do, from now on, rows of the read `via` that are
+    equal to none of these. To a read `with_null`, where NULL is equal to NULL, all rows lead."""
 
     source: str
     via: int | None = None

@@ -3,8 +3,9 @@ changed rows on, one relation after the other (`sql.joined_columns`).
 
 A term holds rows that change, and reads other relations for what these are joined with. Of such a relation it needs no rows
 but those that are equal, in all columns that an equality leads to, to some row that is needed of the relation before it.
-That is a semi-join for each relation. Of a relation whose rows have to meet conditions by themselves (`sql.plain_conditions`),
-rows that do not meet them lead nowhere; nor do rows that have no partner there, where they need one.
+That is a semi-join for each relation. Of a relation whose rows have to meet conditions by themselves
+(`sql.plain_conditions`), rows that do not meet them lead nowhere; nor do rows that have no partner there, where they need
+one.
 
 Unlike `needed_rows`, which looks at ranges before anything is read, this leads on from what was found. To find it is the
 engine's.
@@ -18,7 +19,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from reconciler.base.dataclass import dataclass
-from reconciler.incremental.terms import changed_source, former_source, key_of, places_of_change
+from reconciler.incremental.terms import changed_source, equal_columns, former_source, key_of, narrowing, places_of_change
 from reconciler.sql.block_model import RelationUse
 from reconciler.sql.row_condition import RowCondition
 
@@ -29,8 +30,8 @@ class LinkedRead:
     `pairs` each has a column there and one here, which are equal. None: of the first, which holds the changed rows, and of
     those of which any row may matter. `is_whole`: any row may matter to something else, and equalities lead on from some.
 
-    Rows that do not meet all `conditions` lead nowhere. `narrows`: nor do rows of the read that leads here, from now on, which
-    are equal to none of these. To a read `with_null`, where NULL is equal to NULL, all rows lead."""
+    Rows that do not meet all `conditions` lead nowhere. `narrows`: nor do, from now on, rows of the read that leads here
+    which are equal to none of these. To a read `with_null`, where NULL is equal to NULL, all rows lead."""
 
     name: str
     via: int | None = None
@@ -70,8 +71,10 @@ def _of_term(
     before = (place, *(hop.place for hop in key or ()))
     for reached, hop in zip(before, key or (), strict=False):
         number = at[reached]
-        for other in _narrowing(uses, reached, changed):
-            found += _reads(uses, place, other, changed, LinkedRead("", number, _pairs(uses, reached, other), narrows=True))
+        for other in narrowing(uses, reached, changed):
+            found += _reads(
+                uses, place, other, changed, LinkedRead("", number, equal_columns(uses, reached, other), narrows=True)
+            )
         # What leads to the last of them is read once more, for what that one is joined with.
         found += _reads(uses, place, hop.place, changed, LinkedRead("", number, hop.pairs))
         at = {hop.place: len(found) - 1}
@@ -94,15 +97,15 @@ def lead_on(
     last: int | None = None,
 ) -> None:
     """Add to what is `found` the reads of all other relations of a FROM. `at` has those that were reached, by place, with
-    the numbers of their reads. `reads` says how one is read, with a link to it. From the place `last` nothing leads on. What `changed` (keys), and is read in more
-    than one state, narrows nothing."""
+    the numbers of their reads. `reads` says how one is read, with a link to it. From the place `last` nothing leads on. What
+    `changed` (keys) narrows nothing."""
     waiting = [*at]
     while waiting:
         reached = waiting.pop(0)
         others = {other for _, other, _ in uses[reached].joined} - at.keys()
-        first = [one for one in _narrowing(uses, reached, changed) if one in others]
+        first = [one for one in narrowing(uses, reached, changed) if one in others]
         for other in (*first, *sorted(others.difference(first))):
-            link = LinkedRead("", at[reached], _pairs(uses, reached, other), narrows=other in first)
+            link = LinkedRead("", at[reached], equal_columns(uses, reached, other), narrows=other in first)
             found += reads(other, link)
             at[other] = len(found) - 1
             if other != last:
@@ -110,16 +113,6 @@ def lead_on(
     for other in range(len(uses)):
         if other not in at:
             found += reads(other, LinkedRead(""))
-
-
-def _narrowing(uses: Sequence[RelationUse], place: int, changed: Collection[str]) -> list[int]:
-    """The relations of which rows of the one at a place need partners, which have to meet conditions."""
-    known = (one for one in uses[place].partners if uses[one].conditions and uses[one].relation not in changed)
-    return sorted(known)
-
-
-def _pairs(uses: Sequence[RelationUse], place: int, other: int) -> tuple[tuple[str, str], ...]:
-    return tuple((start, end) for start, of, end in uses[place].joined if of == other)
 
 
 def _of_kept(kept: KeptKeys, at: Mapping[int, int]) -> LinkedRead:

@@ -6,7 +6,8 @@ columns that are equal to those of a relation in which the block is linear. Then
 rows with their keys give. So its term is what these rows give with it as it is now, less what they give with it as it was.
 Of the relation that has that key no other rows are read, wherever it stands. A key may also lead there by other relations,
 as where a table is joined with what is itself brought by a LEFT JOIN: its changed rows say which rows of that one they have
-to do with, and these say which keys.
+to do with, and these say which keys. On the way rows are passed over that mean nothing, now and before: those that do not
+meet what the query asks of each by itself (`sql.plain_conditions`), and those whose partners do not.
 
 Sources: M. Budiu et al., DBSP (VLDB 2023), the bilinear rule, for n relations: what a join gives now, less what it gave, is
 the sum over i of T1 now ⋈ … ⋈ ΔTi ⋈ … ⋈ Tn before. A. Gupta, I. S. Mumick, Maintenance of Materialized Views (1995): outer
@@ -77,6 +78,18 @@ def key_of(uses: Sequence[RelationUse], place: int) -> Key | None:
     return None
 
 
+def equal_columns(uses: Sequence[RelationUse], place: int, other: int) -> tuple[tuple[str, str], ...]:
+    """The columns of the relation at a place, each with that of the other one to which it leads."""
+    return tuple((start, end) for start, of, end in uses[place].joined if of == other)
+
+
+def narrowing(uses: Sequence[RelationUse], place: int, changed: Collection[str]) -> list[int]:
+    """The relations of which rows of the one at a place need partners that meet conditions, where these (keys) did not
+    change: rows without mean nothing, now and before."""
+    known = (one for one in uses[place].partners if uses[one].conditions and uses[one].relation not in changed)
+    return sorted(known)
+
+
 def places_of_change(uses: Sequence[RelationUse], changed: Collection[str]) -> tuple[int, ...]:
     """Which of the relations of a block changed: each is a term."""
     return tuple(at for at, use in enumerate(uses) if use.relation in changed)
@@ -125,14 +138,34 @@ def term_text(query: str, span: Span, term: Term, change: str | None = None) -> 
 
 def _with_keys(query: str, term: Term, key: Key) -> str:
     """The relation to which a key leads, less the rows that none of the changed ones has to do with: the end of a query."""
-    rows = f"`{changed_source(term.uses[term.place].relation)}`"
+    rows, reached, conditions = f"`{changed_source(term.uses[term.place].relation)}`", term.place, list[str]()
     for hop in key:
         use = term.uses[hop.place]
+        conditions += _meaningful(query, term, reached)
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         is_former = hop.place > term.place and use.relation in term.changed
-        name = f"`{former_source(use.relation)}`" if is_former else use.span.of(query)
-        columns, own = (", ".join(quoted(pair[at]) for pair in hop.pairs) for at in (0, 1))
-        rows = f"{name} WHERE {own if len(hop.pairs) == 1 else f'({own})'} IN (SELECT {columns} FROM {rows})"
-    return rows
+        conditions = [f"{_own(hop.pairs)} IN (SELECT {_listed(hop.pairs, 0)} FROM {rows}{where})"]
+        rows, reached = f"`{former_source(use.relation)}`" if is_former else use.span.of(query), hop.place
+    return f"{rows} WHERE {' AND '.join(conditions)}"
+
+
+def _meaningful(query: str, term: Term, place: int) -> list[str]:
+    """The conditions on rows of a relation without which they mean nothing."""
+    found = [one.text for one in term.uses[place].conditions]
+    for other in narrowing(term.uses, place, term.changed):
+        use, pairs = term.uses[other], equal_columns(term.uses, place, other)
+        met = " AND ".join(one.text for one in use.conditions)
+        swapped = tuple((end, start) for start, end in pairs)
+        found.append(f"{_own(swapped)} IN (SELECT {_listed(swapped, 0)} FROM {use.span.of(query)} WHERE {met})")
+    return found
+
+
+def _own(pairs: Sequence[tuple[str, str]]) -> str:
+    return _listed(pairs, 1) if len(pairs) == 1 else f"({_listed(pairs, 1)})"
+
+
+def _listed(pairs: Sequence[tuple[str, str]], at: int) -> str:
+    return ", ".join(quoted(pair[at]) for pair in pairs)
 
 
 def change_of(use: RelationUse, change: str) -> str:
