@@ -204,6 +204,11 @@ def equalities(node: exp.Select) -> Iterator[tuple[exp.Column, exp.Column, exp.J
                 yield part.this, part.expression, None if is_inner else join
 
 
+def has_only(node: exp.Expr, *known: str) -> bool:
+    """Whether a part of a query says nothing but what these arguments say: others may turn it round (`NOT LIKE`)."""
+    return all(name in known for name, value in node.args.items() if value)
+
+
 def parts_of(condition: exp.Expr) -> Iterator[exp.Expr]:
     """The conditions that an AND connects."""
     waiting = [condition]

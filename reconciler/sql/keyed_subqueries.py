@@ -19,7 +19,16 @@ from sqlglot import exp
 from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.sql.grouping import is_plain_group
-from reconciler.sql.joined_columns import Place, Sight, equalities, items_of_from, joined_columns, partners, parts_of
+from reconciler.sql.joined_columns import (
+    Place,
+    Sight,
+    equalities,
+    has_only,
+    items_of_from,
+    joined_columns,
+    partners,
+    parts_of,
+)
 from reconciler.sql.plain_conditions import plain_conditions
 from reconciler.sql.references import relation_key
 from reconciler.sql.row_condition import RowCondition
@@ -76,12 +85,11 @@ def _keyed_tables(node: exp.Select, outer: Sight, relations: Mapping[str, Mappin
         pairs = [*_of_where(query, inner, outer)]
         parent = query.parent.parent if isinstance(query.parent, exp.Subquery) else query.parent
         is_asked = any(parent is one for one in parts) and isinstance(parent, exp.In | exp.Exists)
+        is_asked = is_asked and parent is not None and has_only(parent, "this", "query")
         if is_asked and isinstance(parent, exp.In):
             # One in a list of values is for one value.
             is_asked = any(parent.args.get("query") is one for one in (query, query.parent))
             pairs += _of_in(parent, query, inner, outer) if is_asked else ()
-        elif isinstance(parent, exp.Exists):
-            is_asked = is_asked and parent.args.get("expression") is None
         found = _reached(inner, outer, pairs, is_asked and _is_empty_without_rows(query))
         yield from found
         tables = {id(one.table) for one in found}

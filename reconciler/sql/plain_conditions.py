@@ -18,7 +18,7 @@ from typing import Final, assert_never
 from sqlglot import exp
 
 from reconciler.base.names import fold
-from reconciler.sql.joined_columns import Sight, parts_of, what_holds
+from reconciler.sql.joined_columns import Sight, has_only, parts_of, what_holds
 from reconciler.sql.row_condition import RowCondition, Sign, Value
 
 _COMPARED: Final[dict[type[exp.Expr], tuple[Sign, Sign]]] = {
@@ -60,16 +60,18 @@ def plain_conditions(sight: Sight) -> tuple[tuple[RowCondition, ...], ...]:
 
 def _of(part: exp.Expr) -> Iterator[tuple[exp.Column, Sign, list[exp.Expr]]]:
     """A column, and what a condition holds it against."""
+    if not has_only(part, "this", "expression", "expressions", "low", "high"):
+        return
     match part:
         case exp.EQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
             sides = part.this.unnest(), part.expression.unnest()
             for (one, other), sign in zip((sides, sides[::-1]), _COMPARED.get(type(part), ()), strict=False):
                 if isinstance(one, exp.Column):
                     yield one, sign, [other]
-        case exp.Between() if isinstance(part.this, exp.Column) and not part.args.get("symmetric"):
+        case exp.Between() if isinstance(part.this, exp.Column):
             yield part.this, Sign.AT_LEAST, [part.args["low"]]
             yield part.this, Sign.AT_MOST, [part.args["high"]]
-        case exp.In() if isinstance(part.this, exp.Column) and part.expressions and not _asks(part):
+        case exp.In() if isinstance(part.this, exp.Column) and part.expressions:
             yield part.this, Sign.AMONG, list(part.expressions)
         case exp.Like() if isinstance(part.this, exp.Column):
             held = _of_pattern(part.expression)
@@ -77,10 +79,6 @@ def _of(part: exp.Expr) -> Iterator[tuple[exp.Column, Sign, list[exp.Expr]]]:
                 yield part.this, held[0], [exp.Literal.string(held[1])]
         case _:
             return
-
-
-def _asks(part: exp.In) -> bool:
-    return any(part.args.get(name) for name in ("query", "unnest", "field"))
 
 
 def _of_pattern(pattern: exp.Expr) -> tuple[Sign, str] | None:
@@ -133,7 +131,7 @@ def _value(node: exp.Expr) -> Value | None:
     if isinstance(node, exp.Neg):
         value = _value(node.this)
         return -value if isinstance(value, int | Decimal) else None
-    if isinstance(node, exp.Cast) and type(node) is exp.Cast and node.to.is_type(exp.DataType.Type.DATE):
+    if type(node) is exp.Cast and has_only(node, "this", "to") and node.to.is_type(exp.DataType.Type.DATE):
         text = node.this.name if isinstance(node.this, exp.Literal) and node.this.is_string else ""
         try:
             return date.fromisoformat(text) if _DAY.match(text) else None

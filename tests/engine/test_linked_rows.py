@@ -15,6 +15,7 @@ from reconciler.engine.spark import linked_rows as linked_rows_module
 from reconciler.engine.spark.held_rows import Held
 from reconciler.engine.spark.linked_rows import linked_rows
 from reconciler.engine.spark.searched_columns import SearchedColumns
+from reconciler.sql.row_condition import RowCondition, Sign
 
 MANY = 30_000
 
@@ -92,6 +93,38 @@ def test_equal_keys_lead_from_what_changed_to_the_next_relation_and_on(found: An
         "buyers": [(29_996, 96, None)],
         "cities": [(96, "c96")],
     }
+
+
+def test_rows_that_fail_a_condition_lead_nowhere(found: Any) -> None:
+    to_orders = replace(TO_ORDERS, conditions=(RowCondition("id", Sign.LESS, (10,)),))
+    to_buyers = LinkedSource("buyers", 1, (("buyer", "id"),))
+    again = LinkedSource("cities", 1, (("id", "id"),), with_null=True)
+
+    given = found((ROOT, to_orders, to_buyers, again))
+    # Each is given. To what is asked of all rows all lead.
+    assert [row[0] for row in given["orders"]] == [3, 10]
+    assert [row[0] for row in given["buyers"]] == [29_996]
+    assert [row[0] for row in given["cities"]] == [3, 10]
+    assert found((replace(ROOT, conditions=(RowCondition("id", Sign.MORE, (10,)),)), TO_ORDERS)) == {"orders": []}
+
+
+def test_rows_whose_partners_fail_a_condition_lead_nowhere(found: Any) -> None:
+    of_city = RowCondition("city", Sign.AMONG, (96,))
+    to_buyers = LinkedSource("buyers", 1, (("buyer", "id"),), conditions=(of_city,), narrows=True)
+    to_cities = LinkedSource("cities", 1, (("id", "id"),))
+    first = replace(ROOT, source="cities"), replace(TO_ORDERS, conditions=(RowCondition("id", Sign.AT_MOST, (5,)),))
+
+    given = found((*first, to_buyers, to_cities))
+    assert [row[0] for row in given["cities"]] == [3], "orders 1, 2, 4 and 5 are of buyers in other cities"
+    assert [row[0] for row in found((*first, replace(to_buyers, narrows=False), to_cities))["cities"]] == [0, 1, 2, 3, 4, 5]
+
+
+def test_where_partners_are_not_found_all_rows_lead_on(found: Any) -> None:
+    to_buyers = LinkedSource(
+        "buyers", 1, (("buyer", "nobody"),), conditions=(RowCondition("city", Sign.AMONG, (1,)),), narrows=True
+    )
+    to_cities = LinkedSource("cities", 1, (("id", "id"),))
+    assert [row[0] for row in found((ROOT, TO_ORDERS, to_buyers, to_cities))["cities"]] == [3, 10]
 
 
 def test_all_equalities_hold(found: Any) -> None:
