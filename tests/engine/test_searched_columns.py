@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from reconciler.delta.arrow_rows import PlainTable, fitted, plain_table, rows_of
 from reconciler.delta.arrow_writes import put_table
-from reconciler.engine.spark import searched_columns
-from reconciler.engine.spark.searched_columns import SearchedColumns
+from reconciler.engine.spark import column_orders, searched_columns
+from reconciler.engine.spark.column_orders import order_of
+from reconciler.engine.spark.searched_columns import SearchedColumns, equal_places
 
 FIELDS = [
     {"name": name, "type": kind, "nullable": True, "metadata": {}}
@@ -139,3 +140,41 @@ def test_what_is_held_is_bounded_and_what_is_large_is_read_each_time(tmp_path: P
     for field in FIELDS[:3]:
         assert least.of(table, table.files[0], [field]) is not None
     assert least.bytes == 0
+
+
+NUMBERS: dict[str, tuple[pa.DataType, Any]] = {
+    "byte": (pa.int8(), st.integers(-128, 127)),
+    "short": (pa.int16(), st.integers(-300, 300)),
+    "integer": (pa.int32(), st.integers(-(2**31), 2**31 - 1) | st.integers(-2, 2)),
+    "long": (pa.int64(), st.integers(-(2**63), 2**63 - 1) | st.integers(-2, 2)),
+    "date": (pa.date32(), st.dates()),
+}
+
+
+@settings(max_examples=120, deadline=None)
+@given(data=st.data(), kind=st.sampled_from(sorted(NUMBERS)))
+def test_the_order_of_a_column_finds_what_a_look_at_all_rows_finds(data: Any, kind: str) -> None:
+    of, values = NUMBERS[kind]
+    column = pa.array([None, *data.draw(st.lists(st.none() | values, max_size=40)), None], of).slice(1)
+    wanted = pa.array([None, *sorted({*data.draw(st.lists(values, max_size=6))})], of).slice(1)
+    assert order_of(column).equal(wanted).to_pylist() == equal_places(column, wanted).to_pylist()
+
+
+@pytest.mark.parametrize(("most", "is_sorted"), [(None, True), (40_000_000, True), (4_000_000, False)])
+def test_a_column_is_sorted_once_it_was_looked_through_often(tmp_path: Path, most: int | None, is_sorted: bool) -> None:
+    rows = 200_000
+    schema = {"type": "struct", "fields": FIELDS[:1]}
+    put_table(str(tmp_path / "t"), schema, pa.table({"id": pa.array(range(rows), pa.int64())}))
+    table = plain_table(str(tmp_path / "t"))
+    assert table is not None
+    columns, (file,) = SearchedColumns(most), table.files
+    sizes = []
+    for at in range(column_orders.WORTH_SORTING + 2):
+        found = columns.equal(table, file, FIELDS[0], pa.array([at, at + 100_000], pa.int64()))
+        assert found.to_pylist() == [at, at + 100_000]
+        sizes.append(columns.bytes)
+    assert (sizes[-1] == sizes[0] + rows * 12) == is_sorted
+    assert sizes[-3] == sizes[0]
+    many = pa.array(range(0, rows, 100), pa.int64())
+    assert len(columns.equal(table, file, FIELDS[0], many)) == len(many)
+    assert columns.equal(table, file, FIELDS[0], pa.array([7, None], pa.int64())).to_pylist() == [7]

@@ -6,6 +6,8 @@ longer than to look for keys in it.
   itself is read each time.
 - Where a column has one of a few values is looked for once: several views of a step ask for the rows of the same changed
   keys, and each asks more than once.
+- A column of numbers or days that was looked through often is sorted: from then on few values are found by bisection
+  (`column_orders`).
 - Columns that are not held are read one by one: several of a large file would take more memory than is allowed at once.
   None, where one is not surely read as Spark reads it (`delta.arrow_rows`).
 """
@@ -18,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.delta.arrow_rows import PlainTable, StoredFile, arrow_schema, rows_with_texts_once
+from reconciler.engine.spark.column_orders import WORTH_SORTING, ColumnOrder, can_be_sorted, order_of, pays
 from reconciler.engine.spark.machine_memory import machine_memory
 from reconciler.engine.spark.recently_used import RecentlyUsed
 
@@ -38,6 +41,9 @@ _DIGITS_OF_64_BITS: Final = 19
 _MOST_VALUES: Final = 4_000
 """Of so many values it is remembered where they are."""
 
+_MOST_COUNTED: Final = 10_000
+"""Columns of which it is counted how often they were looked through."""
+
 _MOST_PLACES: Final = 16 << 20
 """Bytes of places that are remembered."""
 
@@ -54,14 +60,17 @@ class SearchedColumns:
 
     def __init__(self, most_held: int | None = None) -> None:
         self._most = min(MOST_HELD, machine_memory() // _SHARE) if most_held is None else most_held
-        self._held: RecentlyUsed[_Key, SearchedColumn] = RecentlyUsed(self._most, lambda column: column.bytes)
+        of_orders = self._most // _LARGE
+        self._held: RecentlyUsed[_Key, SearchedColumn] = RecentlyUsed(self._most - of_orders, lambda column: column.bytes)
         self._places: RecentlyUsed[_Asked, Any] = RecentlyUsed(_MOST_PLACES, lambda one: int(one.nbytes) + _OF_AN_ANSWER)
+        self._orders: RecentlyUsed[_Key, ColumnOrder] = RecentlyUsed(of_orders, lambda order: order.bytes)
+        self._searches: RecentlyUsed[_Key, int] = RecentlyUsed(_MOST_COUNTED)
         self._lock = Lock()
 
     @property
     def bytes(self) -> int:
         """How much is held."""
-        return self._held.size
+        return self._held.size + self._orders.size
 
     @property
     def answers(self) -> int:
@@ -97,11 +106,29 @@ class SearchedColumns:
         columns = self.of(table, file, [field])
         if columns is None:
             return None
-        places = equal_places(columns[0].values, values, among)
+        key = table.location, file.path, canonical_json(field)
+        order = self._order(key, columns[0], values) if among is None else None
+        places = equal_places(columns[0].values, values, among) if order is None else order.equal(values)
         if asked is not None and places is not None:
             with self._lock:
                 self._places.put(asked, places)
         return places
+
+    def _order(self, key: _Key, column: "SearchedColumn", values: Any) -> ColumnOrder | None:
+        """The order of a column, where it was looked through often enough, and these values are few. None: there is none."""
+        rows = len(column.values)
+        is_alike = values.type == column.values.type and not values.null_count
+        if not (is_alike and pays(len(values), rows) and can_be_sorted(values.type, rows, self._most // _LARGE)):
+            return None
+        with self._lock:
+            order, searches = self._orders.get(key), (self._searches.get(key) or 0) + 1
+            self._searches.put(key, searches)
+        if order is None and searches > WORTH_SORTING:
+            order = order_of(column.values)
+            with self._lock:
+                self._orders.put(key, order)
+                self._searches.put(key, 0)
+        return order
 
 
 def _digest(values: Any) -> bytes:
