@@ -41,6 +41,7 @@ def needed(origin: str) -> set[str]:
     ("where", "wanted"),
     [
         ("size > 1 AND 2 >= a_id", ["b: `size` > 1", "b: `a_id` <= 2"]),
+        ("size <= 1 AND a_id >= 2 AND 3 < id", ["b: `size` <= 1", "b: `a_id` >= 2", "b: `id` > 3"]),
         ("id = -3 AND (b.price < 1.50)", ["b: `id` IN (-3)", "b: `price` < 1.50"]),
         ("price BETWEEN 1 AND 2.25", ["b: `price` >= 1", "b: `price` <= 2.25"]),
         ("a_id IN (1, 2, 1)", ["b: `a_id` IN (1, 2, 1)"]),

@@ -75,7 +75,8 @@ def order_of(column: Any) -> ColumnOrder:
     import pyarrow as pa
     from pyarrow import compute
 
-    places = compute.sort_indices(column, null_placement="at_end")
+    # NULLs come last.
+    places = compute.sort_indices(column)
     places = places.slice(0, len(column) - column.null_count)
     return ColumnOrder(places.cast(pa.uint32()), column.take(places))
 
