@@ -43,9 +43,6 @@ computed anew: of 100,000, a third of the cost (bench/README.md)."""
 _SEARCHED: Final = 0.15
 """Of what it costs to read a relation in a query: what it costs to look for keys in it (bench/tpch.py)."""
 
-_MOST_SEARCHED: Final = 512 << 20
-"""Bytes of a relation that are searched (`engine.spark.linked_rows` has the same bound)."""
-
 _WORTH_SEARCHING: Final = 0.5
 """Of what the query reads: the view's table is read, and written in part, as well."""
 
@@ -71,7 +68,8 @@ class Sizes:
     its rows (None: not known). `rows_only_came`: to all that changed, and so they do to the view.
 
     `changed_keys` says between what a column of changed rows lies, `needed_bytes` how much of a relation has rows within
-    such ranges (None: not known). `can_search`: rows of relations can be looked for by their keys.
+    such ranges (None: not known). `most_searched`: of relations of so many bytes rows are looked for by
+    their keys.
     """
 
     relations: Mapping[str, Size]
@@ -84,7 +82,7 @@ class Sizes:
     rows_only_came: bool = False
     changed_keys: ChangedKeys = lambda key, column: None
     needed_bytes: Callable[[str, Within], int | None] = lambda key, within: None
-    can_search: bool = True
+    most_searched: int = 0
 
 
 Choose: TypeAlias = Callable[[Method, Sizes], Way]
@@ -147,7 +145,7 @@ def _pays(method: Method, sizes: Sizes, *, searches: bool) -> bool:
         return False
     froms = froms_of(method)
     takes_rows_out = isinstance(method, LinearRows) and not sizes.rows_only_came
-    searches = searches and sizes.can_search
+    searches = searches and sizes.most_searched > 0
     searched = _searched(method, froms, sizes) if searches else frozenset[str]()
     by_changes = [_by_changes(uses, sizes, searched, takes_rows_out) for uses in froms]
     known = [one for one in by_changes if one is not None]
@@ -183,7 +181,9 @@ def _asked_of_groups(method: ChangedGroups, sizes: Sizes) -> float:
     reads = [read for term in reads_of_groups(method, [""] * (1 + max(method.groups.items))) for read in term[2:]]
     whole = {read.name for read in reads if read.via is None or read.is_whole}
     of_each = {read.name: sizes.relations[read.name].bytes or 0 for read in reads}
-    searched = {name: size * _SEARCHED for name, size in of_each.items() if name not in whole and size <= _MOST_SEARCHED}
+    searched = {
+        name: size * _SEARCHED for name, size in of_each.items() if name not in whole and size <= sizes.most_searched
+    }
     return sum({**of_each, **searched}.values()) + _SEARCHED * (sizes.own or 0)
 
 
@@ -207,7 +207,7 @@ def _by_changes(uses: Sequence[RelationUse], sizes: Sizes, searched: Collection[
 
 def _cost(sizes: Sizes, relation: str, within: Within, searched: Collection[str]) -> float | None:
     size = _needed(sizes, relation, within)
-    return size * _SEARCHED if size is not None and size <= _MOST_SEARCHED and relation in searched else size
+    return size * _SEARCHED if size is not None and size <= sizes.most_searched and relation in searched else size
 
 
 def _needed(sizes: Sizes, relation: str, within: Within) -> int | None:

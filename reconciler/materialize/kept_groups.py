@@ -19,7 +19,7 @@ from reconciler.base.names import fold
 from reconciler.delta.opening import is_local, join_location
 from reconciler.delta.tables import is_staged, typed_columns
 from reconciler.engine.protocol import ColumnType, Engine, ViewBuild
-from reconciler.engine.sources import CHANGE_COLUMN, Source, StoredSource
+from reconciler.engine.sources import CHANGE_COLUMN, MOST_SEARCHED, Source, StoredSource
 from reconciler.incremental import kept_aggregate
 from reconciler.incremental.choice import Sizes, must_find
 from reconciler.incremental.linked_reads import TermReads
@@ -73,7 +73,7 @@ class Kept:
             is_current,
             changed_keys=changes.changed_keys,
             needed_bytes=changes.needed_bytes,
-            can_search=is_local(self.around.location),
+            most_searched=MOST_SEARCHED if is_local(self.around.location) else 0,
         )
 
     def attempts(self, way: Way) -> tuple[Way, ...]:

@@ -18,7 +18,7 @@ from reconciler.delta.opening import is_local, join_location
 from reconciler.delta.short_logs import open_log
 from reconciler.delta.transactions import has_commit_after, has_transaction
 from reconciler.engine.protocol import Built, Engine, ViewBuild
-from reconciler.engine.sources import CHANGE_COLUMN, Source, StoredSource
+from reconciler.engine.sources import CHANGE_COLUMN, MOST_SEARCHED, Source, StoredSource
 from reconciler.incremental import added_rows, changed_groups, changed_rows
 from reconciler.incremental.choice import Sizes, must_find
 from reconciler.incremental.linked_reads import TermReads
@@ -75,7 +75,7 @@ class OwnRows:
             only_came,
             changes.changed_keys,
             changes.needed_bytes,
-            is_local(self.around.location),
+            MOST_SEARCHED if is_local(self.around.location) else 0,
         )
 
     def way(self, method: LinearRows | ChangedGroups, sizes: Sizes, step: int) -> Way:

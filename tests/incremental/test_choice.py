@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from reconciler.engine.sources import MOST_SEARCHED
 from reconciler.incremental.choice import FEW_ROWS, Choice, Size, Sizes, can_follow, cheapest, must_find
 from reconciler.incremental.model import Way
 from reconciler.incremental.needed_rows import KeyRange, Within
@@ -25,7 +26,7 @@ def changed(**sizes: int | None) -> dict[str, Any]:
     return {"changed": frozenset(sizes), "changed_bytes": sizes.__getitem__}
 
 
-FACTS = Sizes({"t": LARGE, "u": SMALL}, **changed(t=10_000), kept=10_000, is_current=True)
+FACTS = Sizes({"t": LARGE, "u": SMALL}, **changed(t=10_000), kept=10_000, is_current=True, most_searched=MOST_SEARCHED)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,7 @@ def test_rows_must_be_found_where_to_read_all_of_a_relation_does_not_pay() -> No
     by_few = replace(FACTS, **changed(u=100))
     assert cheapest(GROUPS, by_few) is Way.CHANGES
     assert must_find(GROUPS, by_few)
-    assert cheapest(GROUPS, replace(by_few, can_search=False)) is Way.RECOMPUTED
+    assert cheapest(GROUPS, replace(by_few, most_searched=0)) is Way.RECOMPUTED
 
 
 def test_a_relation_that_has_no_rule_and_changed_leaves_the_query() -> None:
@@ -147,7 +148,7 @@ def test_groups_must_be_found_where_what_changed_reaches_much() -> None:
     assert not must_find(MEDIANS, some)
     by_few = replace(some, **changed(u=100))
     assert must_find(MEDIANS, by_few)
-    assert cheapest(MEDIANS, replace(by_few, can_search=False)) is Way.RECOMPUTED
+    assert cheapest(MEDIANS, replace(by_few, most_searched=0)) is Way.RECOMPUTED
 
 
 def test_small_relations_are_known_by_their_rows() -> None:

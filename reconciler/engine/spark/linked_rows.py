@@ -7,7 +7,7 @@ gives are the rows that any term found there.
 
 - It is no more than a look at which rows may be left out: the query still says what they are joined by.
 - A source of which a term may need any row is given whole, as without this; so is one in which many rows were found, that is
-  not surely read as Spark reads it (`delta.arrow_rows`), stands elsewhere than on a disk, or is large (`MOST_BYTES`).
+  not surely read as Spark reads it (`delta.arrow_rows`), stands elsewhere than on a disk, or is large (`MOST_SEARCHED`).
 - Of each file the columns of keys are read first, and others only where a key was found. Columns that were read are held for
   the next search (`searched_columns`).
 - Columns that the query does not use are NULL: nobody looks at them.
@@ -24,7 +24,7 @@ from reconciler.delta.arrow_rows import PlainTable, StoredFile, arrow_schema, fi
 from reconciler.delta.key_ranges import files_between
 from reconciler.delta.opening import is_local
 from reconciler.engine.protocol import ViewBuild
-from reconciler.engine.sources import LinkedSource, LogSource, StoredSource
+from reconciler.engine.sources import MOST_SEARCHED, LinkedSource, LogSource, StoredSource
 from reconciler.engine.spark.held_rows import MOST_KEPT, Held
 from reconciler.engine.spark.met_conditions import meeting
 from reconciler.engine.spark.pinned_files import Few
@@ -32,9 +32,6 @@ from reconciler.engine.spark.searched_columns import SearchedColumns, equal_plac
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-MOST_BYTES: Final = 512 << 20
-"""Of the files of a table that are searched: that takes seconds, and Spark reads larger ones on all cores."""
 
 MOST_ROWS: Final = MOST_KEPT
 """That are found of a table."""
@@ -153,7 +150,7 @@ class _Search:
         files = files_between(table, source.needed)
         used = {fold(one) for one in source.used}
         fields = [field for field in table.schema["fields"] if fold(field["name"]) in used]
-        if not fields or sum(file.bytes for file in files) > MOST_BYTES:
+        if not fields or sum(file.bytes for file in files) > MOST_SEARCHED:
             return None
         narrow = PlainTable(table.location, table.version, {**table.schema, "fields": fields}, table.files)
         return _Table(table.schema, tuple(_FilePart(narrow, file, self._columns) for file in files))

@@ -36,10 +36,7 @@ def _meets(column: Any, condition: RowCondition) -> Any:
     first = condition.values[0]
     match condition.sign:
         case Sign.AMONG:
-            found = compute.equal(column, pa.scalar(first))
-            for value in condition.values[1:]:
-                found = compute.or_(found, compute.equal(column, pa.scalar(value)))
-            return found
+            return compute.is_in(column, value_set=pa.array(condition.values).cast(column.type))
         case Sign.LESS:
             return compute.less(column, pa.scalar(first))
         case Sign.AT_MOST:
