@@ -16,8 +16,8 @@ CHANGE_COLUMN: Final = "__change"
 """What became of a row of a table: `insert` or `delete`."""
 
 MOST_SEARCHED: Final = 512 << 20
-"""Bytes of the files of a table in which rows are looked for by their keys. That takes seconds; Spark reads larger ones on all
-cores."""
+"""Bytes of the files of a table in which rows are looked for by their keys. That takes seconds; Spark reads larger ones on
+all cores."""
 
 
 @dataclass(frozen=True, slots=True)
