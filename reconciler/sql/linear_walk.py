@@ -265,13 +265,13 @@ def relation_uses(
         span, layers = written_span(one.table.this), _layers(one, texts)
         if span is None or layers is None or not text.origin.has(span):
             return None
-        use = _use(one.table, span, one.is_linear, links[at], met[at])
+        use = _use(one.table, span, one.is_linear, links[at], _surely_read(met[at], query))
         found.append(replace(use, within=layers, shown=shown))
     for of, link in zip(keyed, links[len(uses) :], strict=True):
         span = written_span(of.table.this)
         if span is None or not any(part is not None and part.has(span) for part in (text.origin, text.where)):
             return None
-        found.append(_use(of.table, span, False, link, of.conditions))
+        found.append(_use(of.table, span, False, link, _surely_read(of.conditions, query)))
     return tuple(found)
 
 
@@ -292,6 +292,12 @@ def _use(table: exp.Table, span: Span, is_linear: bool, links: _Links, condition
         partners=links.partners,
         conditions=conditions,
     )
+
+
+def _surely_read(conditions: tuple[RowCondition, ...], query: str) -> tuple[RowCondition, ...]:
+    """Those whose texts mean what they look like: where a query has an escape, that may be so of none."""
+    has_escapes = "\\" in query
+    return tuple(one for one in conditions if not (has_escapes and any(isinstance(value, str) for value in one.values)))
 
 
 def _layers(use: FoundUse, texts: Mapping[int, BlockText | None]) -> tuple[Layer, ...] | None:

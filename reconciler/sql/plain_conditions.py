@@ -112,8 +112,10 @@ def _of_kind(kind: str, value: Value | None) -> Value | None:
             return value if _WHOLE.match(kind) else _of_kind(kind, Decimal(value))
         case Decimal():
             decimal = _DECIMAL.match(kind)
+            if decimal is None:
+                return None
             # Beyond 38 digits Spark rounds before it compares.
-            digits, scale = (int(decimal[1] or 10), int(decimal[2] or 0)) if decimal is not None else (38, 0)
+            digits, scale = int(decimal[1] or 10), int(decimal[2] or 0)
             return value if max(digits - scale, _MOST_BEFORE) + max(scale, _MOST_BEHIND) <= _MOST_DIGITS else None
         case date():
             return value if kind.upper() == "DATE" else None
