@@ -88,7 +88,6 @@ def test_what_is_asked_of_days_and_texts(where: str, wanted: list[str]) -> None:
         "a WHERE name > 'm'",
         r"a WHERE name = 'a\tb'",
         r"a WHERE name = 'a\x' AND note = 'y'",
-        r"a WHERE name = r'x' AND note = 'a' 'b'",
         "a WHERE name = 'it''s' OR name = 'x'",
         "a WHERE name = 'é'",
         "a WHERE name LIKE 'a_b%' AND note LIKE 'a%b'",
