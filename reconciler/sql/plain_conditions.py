@@ -41,6 +41,7 @@ _MOST_BEFORE: Final = 18
 _MOST_BEHIND: Final = 8
 _NUMBER: Final = re.compile(rf"[0-9]{{1,{_MOST_BEFORE}}}(\.[0-9]{{1,{_MOST_BEHIND}}})?\Z")
 _MOST_DIGITS: Final = 38
+_DIGITS_OF_BIGINT: Final = 20
 _OF_TEXTS: Final = frozenset({Sign.AMONG, Sign.BEGINS, Sign.ENDS, Sign.HOLDS})
 
 
@@ -114,9 +115,9 @@ def _of_kind(kind: str, value: Value | None) -> Value | None:
             decimal = _DECIMAL.match(kind)
             if decimal is None:
                 return None
-            # Beyond 38 digits Spark rounds before it compares.
+            # Beyond 38 digits Spark rounds before it compares. In an IN it takes a whole number for one of 20 digits.
             digits, scale = int(decimal[1] or 10), int(decimal[2] or 0)
-            return value if max(digits - scale, _MOST_BEFORE) + max(scale, _MOST_BEHIND) <= _MOST_DIGITS else None
+            return value if max(digits - scale, _DIGITS_OF_BIGINT) + max(scale, _MOST_BEHIND) <= _MOST_DIGITS else None
         case date():
             return value if kind.upper() == "DATE" else None
         case str():

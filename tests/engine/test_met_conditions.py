@@ -20,6 +20,7 @@ COLUMNS: dict[str, tuple[str, pa.DataType, list[Any]]] = {
     "word": ("STRING", pa.string(), TEXTS),
     "day": ("DATE", pa.date32(), DAYS),
     "price": ("DECIMAL(10,2)", pa.decimal128(10, 2), PRICES),
+    "fine": ("DECIMAL(38,18)", pa.decimal128(38, 18), [Decimal("1.000000000000000001"), Decimal(1), Decimal(10**19), None]),
     "n": ("INT", pa.int32(), NUMBERS),
     "small": ("TINYINT", pa.int8(), [-128, 0, 127, None]),
     "large": ("BIGINT", pa.int64(), [-(2**63), 0, 24, 2**63 - 1, None]),
@@ -34,6 +35,7 @@ def conditions() -> list[RowCondition]:
     values: dict[str, tuple[Value, ...]] = {
         "day": (date(1994, 1, 1), date(2024, 2, 29)),
         "price": (Decimal("0.05"), Decimal("1.5"), Decimal("0.055"), Decimal(0), Decimal("-0.01"), Decimal(10**17)),
+        "fine": (Decimal(1), Decimal(3 * 10**9), Decimal(10**17)),
         "n": (0, 24, -1, 10**12),
         "small": (0, 127, 300),
         "large": (24, -1, 10**17),

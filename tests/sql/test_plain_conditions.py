@@ -15,6 +15,7 @@ COLUMNS = {
         "price": "DECIMAL(10,2)",
         "ratio": "DOUBLE",
         "wide": "DECIMAL(38,2)",
+        "fine": "DECIMAL(28,20)",
     },
     "c": {"id": "INT", "b_id": "INT", "n": "INT"},
 }
@@ -73,6 +74,7 @@ def test_what_is_asked_of_days_and_texts(where: str, wanted: list[str]) -> None:
         "b WHERE size = a_id",
         "b WHERE size > '1'",
         "b WHERE wide > 1",
+        "b WHERE fine IN (3000000000, 1)",
         "b WHERE size + 1 > 2",
         "b WHERE size <> 1",
         "b WHERE size IS NULL",
