@@ -39,7 +39,8 @@ FROM customer
 WHERE `c_custkey` IN (SELECT `o_custkey`
 FROM orders
 WHERE `o_orderkey` IN (SELECT `l_orderkey`
-FROM `__changed_lineitem`))) AS `customer`
+FROM `__changed_lineitem`
+WHERE `l_quantity` > 40))) AS `customer`
 WHERE EXISTS (SELECT 1
 FROM orders JOIN lineitem ON l_orderkey = o_orderkey
 WHERE o_custkey = c_custkey AND l_quantity > 40))
@@ -50,7 +51,8 @@ FROM customer
 WHERE `c_custkey` IN (SELECT `o_custkey`
 FROM orders
 WHERE `o_orderkey` IN (SELECT `l_orderkey`
-FROM `__changed_lineitem`))) AS `customer`
+FROM `__changed_lineitem`
+WHERE `l_quantity` > 40))) AS `customer`
 WHERE EXISTS (SELECT 1
 FROM orders JOIN `__former_lineitem` AS `lineitem` ON l_orderkey = o_orderkey
 WHERE o_custkey = c_custkey AND l_quantity > 40))) SELECT `a`, `b`, CAST(sum(`__sign`) AS BIGINT) AS `__copies`

@@ -21,7 +21,8 @@ SELECT c_custkey AS buyer, c_mktsegment AS segment
 FROM (SELECT *
 FROM customer
 WHERE `c_custkey` IN (SELECT `o_custkey`
-FROM `__changed_orders`)) AS `customer`
+FROM `__changed_orders`
+WHERE `o_shippriority` IN (0))) AS `customer`
 WHERE c_mktsegment <> 'NONE'
 ) AS buyers LEFT JOIN (
 SELECT o_custkey AS buyer, o_orderkey
@@ -35,7 +36,8 @@ SELECT c_custkey AS buyer, c_mktsegment AS segment
 FROM (SELECT *
 FROM customer
 WHERE `c_custkey` IN (SELECT `o_custkey`
-FROM `__changed_orders`)) AS `customer`
+FROM `__changed_orders`
+WHERE `o_shippriority` IN (0))) AS `customer`
 WHERE c_mktsegment <> 'NONE'
 ) AS buyers LEFT JOIN (
 SELECT o_custkey AS buyer, o_orderkey
