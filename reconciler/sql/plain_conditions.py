@@ -64,9 +64,9 @@ def _of(part: exp.Expr) -> Iterator[tuple[exp.Column, Sign, list[exp.Expr]]]:
     if not has_only(part, "this", "expression", "expressions", "low", "high"):
         return
     match part:
-        case exp.EQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
+        case _ if type(part) in _COMPARED:
             sides = part.this.unnest(), part.expression.unnest()
-            for (one, other), sign in zip((sides, sides[::-1]), _COMPARED.get(type(part), ()), strict=False):
+            for (one, other), sign in zip((sides, sides[::-1]), _COMPARED[type(part)], strict=True):
                 if isinstance(one, exp.Column):
                     yield one, sign, [other]
         case exp.Between() if isinstance(part.this, exp.Column):

@@ -1,7 +1,7 @@
 """The order of a column's values: few of them are found by bisection, without a look at all rows.
 
-To sort a column takes as long as to look through it some dozen times. So it is sorted once it was looked through that often:
-all searches together take at most twice what they would have taken at best.
+To sort a column takes as long as to look through it some dozen times. So it is sorted once it was looked through that often.
+Whether many searches follow or none, all together take little more than twice what they would take if that had been known.
 """
 
 from bisect import bisect_left, bisect_right
