@@ -107,16 +107,21 @@ class Needed:
 class LogSource:
     """The rows of several Delta tables with the same columns, each as its first version has it: a log in segments, the
     oldest first. `locations` are absolute paths or URIs. `needed`: a query needs these rows, and may be given fewer others;
-    None: it needs all."""
+    None: it needs all.
+
+    `latest`: of rows that are equal in these columns, where NULL is equal to NULL, only that of the last segment counts. No
+    segment has two (empty: all rows count)."""
 
     name: str
     locations: tuple[str, ...]
     needed: Needed | None = None
+    latest: tuple[str, ...] = ()
 
     @property
     def segments(self) -> tuple[StoredSource, ...]:
         """Each segment as a source."""
-        return tuple(StoredSource(self.name, location, 0) for location in self.locations)
+        is_kept = bool(self.latest)
+        return tuple(StoredSource(self.name, location, 0, is_kept=is_kept) for location in self.locations)
 
 
 Source: TypeAlias = StoredSource | EmptySource | InlineSource | LogSource

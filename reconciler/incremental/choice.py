@@ -36,6 +36,10 @@ _LITTLE: Final = 0.1
 _MANY_GROUPS: Final = 1_000
 """Of fewer, a change mostly reaches all."""
 
+MANY_GROUPS: Final = 20_000
+"""Groups that are kept: to bring so many to Spark, and to write them, takes longer than the rest of a step. Of so many a
+summary is kept, if there is one."""
+
 MANY_KEPT: Final = 20_000
 """Rows of a view: where groups are kept, a step reads and writes all of them. Of so many, those that changed are rather
 computed anew: of 100,000, a third of the cost (bench/README.md)."""
@@ -64,8 +68,9 @@ class Sizes:
     """What is known before a step, by key: of all relations that the view reads, and which of them changed.
 
     `changed_bytes` looks how much of one did; None: that can't be told. `kept`: the bytes that are kept by the same
-    definition. `is_current`: what has to be kept is that of the step before. `own`: the bytes of the view itself, `own_rows`
-    its rows (None: not known). `rows_only_came`: to all that changed, and so they do to the view.
+    definition; `kept_is_searched`: a step reads of it what it changes. `is_current`: what has to be kept is that of the step
+    before. `own`: the bytes of the view itself, `own_rows` its rows (None: not known). `rows_only_came`: to all that
+    changed, and so they do to the view.
 
     `changed_keys` says between what a column of changed rows lies, `needed_bytes` how much of a relation has rows within
     such ranges (None: not known). `most_searched`: of relations of so many bytes rows are looked for by
@@ -83,6 +88,7 @@ class Sizes:
     changed_keys: ChangedKeys = lambda key, column: None
     needed_bytes: Callable[[str, Within], int | None] = lambda key, within: None
     most_searched: int = 0
+    kept_is_searched: bool = False
 
 
 Choose: TypeAlias = Callable[[Method, Sizes], Way]
@@ -117,12 +123,15 @@ def cheapest(method: Method, sizes: Sizes) -> Way:
 class Choice:
     """Views over relations of at most `few_rows` rows are computed from their queries, without a look at these. Of the
     others `way` says which way to take. Groups are computed anew one by one up to a share of those that a view has; where a
-    view has `many_kept` rows or more, also those that could be kept."""
+    view has `many_kept` rows or more, also those that could be kept. Of `many_groups` that are kept, or more, a summary is
+    kept as well, unless it has more than a share of their rows."""
 
     few_rows: int = FEW_ROWS
     way: Choose = cheapest
     share_of_groups: float = 0.1
     many_kept: int = MANY_KEPT
+    many_groups: int = MANY_GROUPS
+    share_of_summary: float = 0.25
 
     def are_small(self, relations: Iterable[Size]) -> bool:
         """Whether all of these are."""
@@ -158,7 +167,8 @@ def _pays(method: Method, sizes: Sizes, *, searches: bool) -> bool:
         return pays and (sizes.own_rows or 0) >= _MANY_GROUPS
     if takes_rows_out:
         return _taking_rows_out_pays(sum(known), whole, sizes.own)
-    return sum(known) + _KEPT_TWICE * (sizes.kept or 0) < _WORTH_IT * whole
+    of_kept = _SEARCHED if sizes.kept_is_searched else _KEPT_TWICE
+    return sum(known) + of_kept * (sizes.kept or 0) < _WORTH_IT * whole
 
 
 def _taking_rows_out_pays(changes: float, whole: int, own: int | None) -> bool:

@@ -51,12 +51,15 @@ KEPT: Final = "__kept"
 LAYOUT: Final = "1"
 """Of what is kept. What was kept in another layout is computed anew."""
 
-_ROWS: Final = "rows"
+ROWS: Final = "rows"
+"""The column that has the number of rows of a group."""
+
+_IS_CHANGED: Final = "__is_changed"
 _VALUE: Final = "value"
 """What COUNT(DISTINCT …) takes; once put together, how many of it there are."""
 _LARGEST_OF_DOUBLES: Final = 2**53
 _INEXACT: Final = "what is kept does not surely give what the query gives"
-_COUNTED: Final = (_ROWS, "count_", "of_sum_", "of_extreme_")
+_COUNTED: Final = (ROWS, "count_", "of_sum_", "of_extreme_")
 _EXTREMES: Final = ("min", "max")
 _DECIMAL: Final = re.compile(r"(?i)decimal\((\d+),\s*(\d+)\)\Z")
 _MOST_DIGITS: Final = 38
@@ -104,43 +107,70 @@ def state_query(kept: KeptAggregate) -> str:
     return f"SELECT {columns} FROM {kept.block.text.origin.of(kept.query)}{_where(kept)}{_group_by(_keys(kept))}"
 
 
-def changed_query(kept: KeptAggregate, changed: Collection[str], types: Mapping[str, str], change: str) -> str:
+def key_columns(kept: KeptAggregate) -> tuple[str, ...]:
+    """The columns of what is kept by which its rows are told: there is one row of each group."""
+    return columns_of(kept)[: len(_keys(kept))]
+
+
+def changed_query(
+    kept: KeptAggregate, changed: Collection[str], types: Mapping[str, str], change: str, *, only_changed: bool = False
+) -> str:
     """What is kept after relations (keys) changed, from what was kept (`KEPT`, whose columns have these types) and their
-    changed rows, whose column `change` says `insert` or `delete`. None of them is `fixed`."""
+    changed rows, whose column `change` says `insert` or `delete`. None of them is `fixed`.
+
+    `only_changed`: only the groups of which rows came or went. Those of which no row is left stay, with no `ROWS`."""
     names = columns_of(kept)
     keys, numbers = names[: len(_keys(kept))], names[len(_keys(kept)) :]
     selected = ", ".join(f"`{name}`" for name in names)
     went = "".join(f", if(false, `extreme_{at}`, NULL) AS `went_{at}`" for at in range(len(kept.extremes)))
-    parts = [f"SELECT {selected}{went} FROM `{KEPT}`"]
+    was, came = (f", {is_changed} AS `{_IS_CHANGED}`" if only_changed else "" for is_changed in (0, 1))
+    parts = [f"SELECT {selected}{went}{was} FROM `{KEPT}`"]
     for place in places_of_change(kept.block.relations, changed):
         given = [*(f"`{name}`" for name in keys), *(_signed(name, types[name], change) for name in numbers)]
         given += [f"if(`{change}` = 'insert', NULL, `extreme_{at}`) AS `went_{at}`" for at in range(len(kept.extremes))]
-        parts.append(f"SELECT {', '.join(given)} FROM ({_groups_of_change(kept, place, changed, change)})")
+        parts.append(f"SELECT {', '.join(given)}{came} FROM ({_groups_of_change(kept, place, changed, change)})")
     listed_keys = [f"`{name}`" for name in keys]
     added = [f"{_added_up(kept, name, types[name])} AS `{name}`" for name in numbers]
     added += [f"{_combines(one)}(`went_{at}`) AS `went_{at}`" for at, one in enumerate(kept.extremes)]
+    added += [f"max(`{_IS_CHANGED}`) AS `{_IS_CHANGED}`"] if only_changed else []
     grouped = f"SELECT {', '.join([*listed_keys, *added])} FROM ({' UNION ALL '.join(parts)}){_group_by(listed_keys)}"
+    if only_changed:
+        return f"SELECT {selected} FROM ({grouped}) WHERE `{_IS_CHANGED}` = 1 AND {_that_stay(kept, numbers, gone='true')}"
     return f"SELECT {selected} FROM ({grouped}) WHERE {_that_stay(kept, numbers)}"
 
 
-def finishing_query(kept: KeptAggregate, types: Mapping[str, str]) -> str:
-    """The view's rows, from what is kept (`KEPT`, whose columns have these types), and from relations that the query reads
-    elsewhere, under their own names."""
-    block, query = kept.block, kept.query
-    finished = [(use, _finished(kept, use, types)) for use in block.uses]
-    items = [_replaced(query, span, finished) for span in block.items]
-    replacements = [(use, f"({items[use.item]})" if isinstance(use, AliasUse) else text) for use, text in finished]
-    having = f" WHERE {_replaced(query, block.text.having, replacements)}" if block.text.having is not None else ""
-    tail = f" {_replaced(query, block.text.tail, replacements)}" if block.text.tail is not None else ""
-    select = _replaced(query, block.text.select, replacements)
-    whole = block.text.whole
-    return f"{query[: whole.start]}SELECT {select} FROM {_put_together(kept, types)}{having}{tail}{query[whole.end :]}"
+def finishing_query(kept: KeptAggregate, types: Mapping[str, str], groups: str = KEPT) -> str:
+    """The view's rows, from what is kept (under the name `groups`; its columns have these types), and from relations that
+    the query reads elsewhere, under their own names."""
+    parts = Finished(kept, types)
+    text, query = kept.block.text, kept.query
+    having = f" WHERE {parts.of(text.having)}" if text.having is not None else ""
+    tail = f" {parts.of(text.tail)}" if text.tail is not None else ""
+    read = _put_together(kept, types, groups)
+    return f"{query[: text.whole.start]}SELECT {parts.of(text.select)} FROM {read}{having}{tail}{query[text.whole.end :]}"
 
 
-def _put_together(kept: KeptAggregate, types: Mapping[str, str]) -> str:
+class Finished:
+    """Parts of the query as they are asked of what is kept (`KEPT`), whose columns have these types."""
+
+    def __init__(self, kept: KeptAggregate, types: Mapping[str, str]) -> None:
+        self._query = kept.query
+        finished = [(use, _finished(kept, use, types)) for use in kept.block.uses]
+        self.items = tuple(_replaced(kept.query, span, finished) for span in kept.block.items)
+        """The expressions of the select list, without aliases."""
+        self._replacements = [
+            (use, f"({self.items[use.item]})" if isinstance(use, AliasUse) else text) for use, text in finished
+        ]
+
+    def of(self, span: Span) -> str:
+        """A part of the query's text."""
+        return _replaced(self._query, span, self._replacements)
+
+
+def _put_together(kept: KeptAggregate, types: Mapping[str, str], groups: str) -> str:
     """What the query is asked of: the groups that are kept, or, where these are kept for each value, what they make."""
     if kept.distinct is None:
-        return f"`{KEPT}`"
+        return f"`{groups}`" if groups == KEPT else f"`{groups}` AS `{KEPT}`"
     keys = [f"`key_{at}`" for at in range(len(kept.block.keys))]
     given = [f"count(`{_VALUE}`) AS `{_VALUE}`"]
     for name in columns_of(kept)[len(_keys(kept)) :]:
@@ -151,7 +181,7 @@ def _put_together(kept: KeptAggregate, types: Mapping[str, str]) -> str:
             # Names `size`, which fails where some order of rows would overflow; what nobody names is not computed.
             together = f"if(sum(`{name.replace('sum', 'size', 1)}`) >= 0, {together}, NULL)"
         given.append(f"{together} AS `{name}`")
-    return f"(SELECT {', '.join([*keys, *given])} FROM `{KEPT}`{_group_by(keys)}) AS `{KEPT}`"
+    return f"(SELECT {', '.join([*keys, *given])} FROM `{groups}`{_group_by(keys)}) AS `{KEPT}`"
 
 
 def _keys(kept: KeptAggregate) -> tuple[str, ...]:
@@ -163,7 +193,7 @@ def _columns(kept: KeptAggregate) -> list[tuple[str, str]]:
     """Each column of what is kept, with the expression that gives it over rows."""
     found = [(f"key_{at}", key) for at, key in enumerate(kept.block.keys)]
     found += [(_VALUE, kept.distinct)] if kept.distinct is not None else []
-    found.append((_ROWS, "count(*)"))
+    found.append((ROWS, "count(*)"))
     found += [(f"count_{at}", f"{one.call}{_filter(one.condition)}") for at, one in enumerate(kept.counts)]
     for at, one in enumerate(kept.sums):
         filtered = _filter(one.condition)
@@ -205,13 +235,14 @@ def _combines(one: KeptExtreme) -> str:
     return "min" if one.is_least else "max"
 
 
-def _that_stay(kept: KeptAggregate, numbers: Sequence[str]) -> str:
-    """Which groups stay, once all is added up; fails where that does not surely give what the query gives."""
+def _that_stay(kept: KeptAggregate, numbers: Sequence[str], gone: str = "false") -> str:
+    """Which groups stay, once all is added up, and whether those do that are `gone`; fails where that does not surely give
+    what the query gives."""
     below = " OR ".join(f"`{name}` < 0" for name in numbers if name.startswith(_COUNTED))
     cases = [f"WHEN {below} THEN raise_error('{_INEXACT}')"]
     is_one_group = kept.block.is_global and kept.distinct is None
     if not is_one_group:
-        cases.append(f"WHEN `{_ROWS}` = 0 THEN false")
+        cases.append(f"WHEN `{ROWS}` = 0 THEN {gone}")
     for at, one in enumerate(kept.extremes):
         compared = f"`went_{at}` {'<=' if one.is_least else '>='} `extreme_{at}`"
         lost = f"`of_extreme_{at}` > 0 AND `went_{at}` IS NOT NULL AND coalesce({compared}, true)"
@@ -274,7 +305,7 @@ def _finished(kept: KeptAggregate, use: AggregateCall | KeyUse | AliasUse, types
             return f"`{KEPT}`.`key_{use.key}`{name}"
         case AggregateCall() if use.kind == "count":
             count = _count_of(use)
-            name = _ROWS if _counts_rows(count) else f"count_{kept.counts.index(count)}"
+            name = ROWS if _counts_rows(count) else f"count_{kept.counts.index(count)}"
             return f"`{KEPT}`.`{name}`"
         case AggregateCall() if use.kind == "distinct":
             return f"`{KEPT}`.`{_VALUE}`"

@@ -2,7 +2,8 @@
 
 What is kept stands where the state of a stream stands: in a staging folder below the view's own, which the head names
 (`Placement.state`). So it is pinned, withdrawn and gone back to with the step. A step writes it anew, as one table, and the
-view's rows are computed from that.
+view's rows are computed from that. Where groups are many, it writes those that changed, and a summary of all
+(`kept_summaries`).
 
 What is kept says of which query and of which versions of the relations it is (`StreamState.form`). Where these are not the
 ones before the step (the view was bootstrapped or changed, an apply or a restore wrote its relations, the folder is gone),
@@ -10,25 +11,34 @@ it is computed anew from the relations as they are.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import Final
 
 from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import digest_json
 from reconciler.base.errors import EngineError, RowsNotFound
 from reconciler.base.names import fold
 from reconciler.delta.opening import is_local, join_location
-from reconciler.delta.tables import is_staged, typed_columns
-from reconciler.engine.protocol import ColumnType, Engine, ViewBuild
-from reconciler.engine.sources import CHANGE_COLUMN, MOST_SEARCHED, Source, StoredSource
+from reconciler.delta.tables import is_staged
+from reconciler.engine.protocol import Built, ColumnType, Engine, ViewBuild
+from reconciler.engine.sources import CHANGE_COLUMN, MOST_SEARCHED, LogSource, Source, StoredSource
 from reconciler.incremental import kept_aggregate
 from reconciler.incremental.choice import Sizes, must_find
 from reconciler.incremental.linked_reads import TermReads
 from reconciler.incremental.model import KeptAggregate, Way, reads_of_terms
+from reconciler.incremental.summaries import summary_of
+from reconciler.materialize.apply_effects import remove
 from reconciler.materialize.changed_sources import needed_sources, with_terms
+from reconciler.materialize.kept_summaries import Summarised
+from reconciler.materialize.staged_columns import remember_columns, staged_columns
 from reconciler.materialize.view_steps import ENDED, Around, Brought, needed_by, sizes_of, terms_of
 from reconciler.project.program.model import Program, View
-from reconciler.registry.placements import FormerState, Placement, StreamState
+from reconciler.registry.placements import FormerState, Placement, StateSegment, StreamState, SummaryState
 from reconciler.state.folders import staging_folder
+
+_ALONE: Final = ":alone"
+"""Ends the form of groups of which there is no summary that is small: it is not tried in each step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +67,13 @@ class Kept:
 
     @property
     def is_same_definition(self) -> bool:
-        return self.known is not None and self.known.form.partition(":")[0] == self.definition
+        return self.known is not None and self.known.form.startswith(f"{self.definition}:")
 
     def sizes(self) -> Sizes:
         """What is known before the step."""
         known, changes = self.known, self.around.changes
-        is_current = known is not None and known.form == self.form(changes.before) and self._is_there(known)
+        form = None if known is None else known.form.removesuffix(_ALONE)
+        is_current = known is not None and form == self.form(changes.before) and self._is_there(known)
         changed = frozenset(changes.of(self.method.relations))
         kept = known.bytes if known is not None and self.is_same_definition else None
         return Sizes(
@@ -71,6 +82,7 @@ class Kept:
             changes.changed_bytes,
             kept,
             is_current,
+            kept_is_searched=known is not None and known.summary is not None,
             changed_keys=changes.changed_keys,
             needed_bytes=changes.needed_bytes,
             most_searched=MOST_SEARCHED if is_local(self.around.location) else 0,
@@ -82,24 +94,70 @@ class Kept:
 
     def keep(self, way: Way, step: int, *, must_find: bool) -> tuple[StreamState, dict[str, str]]:
         """Write what is kept after the step; with it come the types of its columns."""
+        known = self.known
+        if way is Way.CHANGES and known is not None and known.summary is not None:
+            types = self._types_of(known)
+            summarised = self._summarised(types)
+            if summarised is not None and summarised.form == known.summary.form:
+                return self._keep_changes(known, known.summary, summarised, step, must_find=must_find), types
         form = self.form(self.around.changes.now)
-        folder = staging_folder(self.program.name, "kept", str(step), self.view.name, form, way.value)
-        query, sources = self._by_changes() if way is Way.CHANGES else self._anew()
+        built = self._built(way, step, self._folder(step, form, way.value), must_find=must_find)
+        types = self._types(built.columns)
+        state = StreamState(self._folder(step, form, way.value), step, built.rows, built.bytes, form=form)
+        is_alone = way is Way.CHANGES and self._is_alone
+        if built.rows >= self.around.choice.many_groups and not is_alone:
+            summarised = self._summarised(types)
+            summary = None if summarised is None else summarised.anew((state.folder,), step, form)
+            is_small = summary is not None and self._is_small(summary, built.rows)
+            state = replace(state, summary=summary) if is_small else replace(state, form=form + _ALONE)
+        elif is_alone:
+            state = replace(state, form=form + _ALONE)
+        return replace(state, former=_former(known, state, step)), types
+
+    def _keep_changes(
+        self, known: StreamState, summary: SummaryState, summarised: Summarised, step: int, *, must_find: bool
+    ) -> StreamState:
+        """Write the groups that changed, and the summary after them."""
+        form = self.form(self.around.changes.now)
+        folder = self._folder(step, form, "changed")
+        built = self._built(Way.CHANGES, step, folder, must_find=must_find, only_changed=True)
+        groups: tuple[StateSegment, ...] = known.segments
+        after: SummaryState | None = summary
+        if built.rows:
+            followed = summarised.after(summary, [one.folder for one in groups], folder, step, form)
+            groups = (*groups, StateSegment(folder, step, built.rows, built.bytes))
+            is_small = followed is not None and self._is_small(followed, sum(one.rows for one in groups))
+            groups = summarised.joined(groups, step, form, is_last=not is_small)
+            after = followed if is_small else None
+        if all(one.folder != folder for one in groups):
+            self._let_go(folder)
+        last, earlier = groups[-1], groups[:-1]
+        rows, size = sum(one.rows for one in groups), sum(one.bytes for one in groups)
+        form = form if after is not None else form + _ALONE
+        state = StreamState(last.folder, last.step, rows, size, form=form, earlier=earlier, summary=after)
+        return replace(state, former=_former(known, state, step))
+
+    def _built(self, way: Way, step: int, folder: str, *, must_find: bool, only_changed: bool = False) -> Built:
+        query, sources = self._by_changes(only_changed=only_changed) if way is Way.CHANGES else self._anew()
         terms: tuple[TermReads, ...] = ()
-        if way is Way.CHANGES:
+        # Where all groups are read from several segments, none may be left out.
+        if way is Way.CHANGES and (only_changed or isinstance(sources[0], StoredSource)):
             changed = self.around.changes.of(self.method.relations)
             terms = terms_of(self.method, changed, kept_aggregate.kept_keys(self.method))
         settings = dict(sorted(self.program.settings.spark.items()))
         staging = join_location(self.around.location, folder)
         build = ViewBuild(f"{self.view.name} (kept)", query, (), sources, staging, settings, must_find=must_find)
-        build = replace(build, rest_of=kept_aggregate.KEPT) if terms else build
+        build = replace(build, rest_of=kept_aggregate.KEPT) if terms and not only_changed else build
         built = self.engine.build_view(with_terms(build, self.program, self.view, terms))
-        known = self.known
-        former = None if known is None else FormerState(known.folder, step - 1, (), known.step)
-        return StreamState(folder, step, built.rows, built.bytes, former, form=form), self._types(built.columns)
+        remember_columns(staging, built.columns)
+        return built
 
     def finishing(self, build: ViewBuild, state: StreamState, types: Mapping[str, str]) -> ViewBuild:
         """The view's rows, from what is kept."""
+        summarised = None if state.summary is None else self._summarised(types)
+        if summarised is not None and state.summary is not None:
+            query, sources = summarised.rest(state.summary)
+            return replace(build, query=query, sources=sources)
         query = kept_aggregate.finishing_query(self.method, types)
         others = self.around.changes.current_sources(self.program, self.method.block.elsewhere)
         return replace(build, query=query, sources=(self._kept_source(state), *others))
@@ -108,7 +166,7 @@ class Kept:
         sources = self.around.changes.current_sources(self.program, self.method.relations)
         return kept_aggregate.state_query(self.method), sources
 
-    def _by_changes(self) -> tuple[str, tuple[Source, ...]]:
+    def _by_changes(self, *, only_changed: bool) -> tuple[str, tuple[Source, ...]]:
         assert self.known is not None, "there is something that can follow"
         changes = self.around.changes
         changed = changes.of(self.method.relations)
@@ -119,12 +177,41 @@ class Kept:
             *changes.former_sources(former),
             *changes.current_sources(self.program, current),
         )
-        types = self._types(typed_columns(join_location(self.around.location, self.known.folder), 0))
-        query = kept_aggregate.changed_query(self.method, changed, types, CHANGE_COLUMN)
+        types = self._types_of(self.known)
+        query = kept_aggregate.changed_query(self.method, changed, types, CHANGE_COLUMN, only_changed=only_changed)
         return query, needed_sources(sources, needed_by(self.method, changes, changed))
 
-    def _kept_source(self, state: StreamState) -> StoredSource:
-        return StoredSource(kept_aggregate.KEPT, join_location(self.around.location, state.folder), 0, is_kept=True)
+    def _kept_source(self, state: StreamState) -> StoredSource | LogSource:
+        locations = tuple(join_location(self.around.location, one.folder) for one in state.segments)
+        if len(locations) > 1 or state.summary is not None:
+            return LogSource(kept_aggregate.KEPT, locations, latest=kept_aggregate.key_columns(self.method))
+        return StoredSource(kept_aggregate.KEPT, locations[0], 0, is_kept=True)
+
+    def _summarised(self, types: Mapping[str, str]) -> Summarised | None:
+        """What makes the summary of the groups, whose columns have these types."""
+        summary = summary_of(self.method, types)
+        if summary is None:
+            return None
+        return Summarised(self.engine, self.program, self.view, self.around.location, self.method, types, summary)
+
+    def _is_small(self, summary: SummaryState, groups: int) -> bool:
+        """Whether a summary is small beside so many groups: it is written anew by each step."""
+        return summary.rows <= self.around.choice.share_of_summary * groups
+
+    @property
+    def _is_alone(self) -> bool:
+        """Whether it is known that there is no summary of the groups that is small."""
+        return self.known is not None and self.is_same_definition and self.known.form.endswith(_ALONE)
+
+    def _folder(self, step: int, form: str, what: str) -> str:
+        return staging_folder(self.program.name, "kept", str(step), self.view.name, form, what)
+
+    def _let_go(self, folder: str) -> None:
+        with suppress(EngineError):  # on an object store; a prune removes it
+            remove(self.engine, join_location(self.around.location, folder))
+
+    def _types_of(self, state: StreamState) -> dict[str, str]:
+        return self._types(staged_columns(join_location(self.around.location, state.folder)))
 
     def _types(self, columns: Sequence[ColumnType]) -> dict[str, str]:
         """The types of the columns of what is kept."""
@@ -134,7 +221,20 @@ class Kept:
         return found
 
     def _is_there(self, state: StreamState) -> bool:
-        return is_staged(join_location(self.around.location, state.folder))
+        return all(is_staged(join_location(self.around.location, folder)) for folder in state.folders)
+
+
+def _former(known: StreamState | None, now: StreamState, step: int) -> FormerState | None:
+    """The folders that a step does without, by which the view remembered until then."""
+    if known is None:
+        return None
+    summary = () if known.summary is None else ((known.summary.folder, known.summary.step),)
+    had = ((one.folder, one.step) for one in known.segments)
+    left = [(folder, since) for folder, since in (*had, *summary) if folder not in now.folders]
+    if not left:
+        return None
+    (first, _), *others = left
+    return FormerState(first, step - 1, tuple(folder for folder, _ in others), min(since for _, since in left))
 
 
 def by_what_is_kept(work: Kept, build: ViewBuild, step: int) -> Brought:

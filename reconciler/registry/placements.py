@@ -35,6 +35,20 @@ class StateSegment:
 
 
 @dataclass(frozen=True, slots=True)
+class SummaryState:
+    """What is kept of groups beside themselves (`incremental.summaries`): the step `step` wrote it to the folder `folder` of
+    the view, a Delta table of one version. `form` says by which definition. `has_all`: it leaves out no group that the view
+    may show."""
+
+    folder: str
+    step: int
+    rows: int
+    bytes: int
+    form: str
+    has_all: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class KeyRows:
     """A key, by the texts of its values (None: NULL), and how many rows it had."""
 
@@ -69,7 +83,9 @@ class StreamState:
     since 1970; where values have a watermark of their own, it is the one by which the least of these goes, and `by_value`
     has that of each value (as JSON). `watermark` is how far the stream's own has come (None: there is none, or an earlier
     version did not say). `late` counts the rows that came too late since the stream was bootstrapped. `keys` says what keys
-    a step with many rows had (None: none had many)."""
+    a step with many rows had (None: none had many).
+
+    A view remembers its groups in the same way. `summary` is what it has of them besides (None: nothing)."""
 
     folder: str
     step: int
@@ -83,6 +99,7 @@ class StreamState:
     keys: KeysSeen | None = None
     by_value: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     watermark: int | None = None
+    summary: SummaryState | None = None
 
     @property
     def segments(self) -> tuple[StateSegment, ...]:
@@ -93,8 +110,9 @@ class StreamState:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """Those of all segments, below the stream's own."""
-        return tuple(one.folder for one in self.segments)
+        """Those of all segments, and of the summary, below the stream's own."""
+        summary = (self.summary.folder,) if self.summary is not None else ()
+        return (*(one.folder for one in self.segments), *summary)
 
 
 @dataclass(frozen=True, slots=True)

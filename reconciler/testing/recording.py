@@ -251,7 +251,12 @@ class RecordingEngine:
                 return Contents(self._at(source, source.version).columns, tuple(added))
             case LogSource():
                 segments = [self._contents(one) for one in source.segments]
-                return Contents(segments[0].columns, tuple(row for one in segments for row in one.rows))
+                rows = [row for one in segments for row in one.rows]
+                if source.latest:
+                    names = [fold(column.name) for column in segments[0].columns]
+                    places = [names.index(fold(key)) for key in source.latest]
+                    rows = [*{tuple(row[place] for place in places): row for row in rows}.values()]
+                return Contents(segments[0].columns, tuple(rows))
             case EmptySource():
                 return Contents(source.columns, ())
             case InlineSource():

@@ -65,8 +65,9 @@ def left(root: Path) -> tuple[dict[str, Counter[Any]], dict[str, StreamState | N
     states = {name: placement(root, name).state for name in QUERIES}
     for name, state in states.items():
         if state is not None:
-            folder = root / "warehouse" / placement(root, name).location / state.folder
-            assert (folder / "_delta_log").is_dir(), f"what is kept of {name} is gone"
+            for one in state.folders:
+                folder = root / "warehouse" / placement(root, name).location / one
+                assert (folder / "_delta_log").is_dir(), f"what is kept of {name} is gone"
     return {name: rows(root, name) for name in (*TABLES, *QUERIES)}, states
 
 

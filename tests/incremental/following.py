@@ -1,13 +1,14 @@
 """What is kept of a query over a history, step by step, held against the query from scratch."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias, assert_never
 
-from reconciler.incremental import changed_groups
+from reconciler.incremental import changed_groups, summaries
 from reconciler.incremental.added_rows import added_query
 from reconciler.incremental.changed_rows import changed_rows_query
-from reconciler.incremental.kept_aggregate import KEPT, changed_query, finishing_query, kept_keys, state_query
+from reconciler.incremental.first_rows import FirstRows
+from reconciler.incremental.kept_aggregate import KEPT, changed_query, finishing_query, kept_keys, key_columns, state_query
 from reconciler.incremental.linked_reads import LinkedRead, TermReads, linked_reads
 from reconciler.incremental.model import (
     ChangedGroups,
@@ -77,6 +78,74 @@ def follow(engine: Computes, query: str, history: Sequence[Tables], columns: Map
         found, wanted = engine.run(finishing_query(kept, types)), engine.run(query)
         assert found[0] == wanted[0], query
         assert multiset(found[1]) == multiset(wanted[1]), f"step {step} of {KEPT}: {query}\n{before}\n{tables}"
+        before = tables
+    return followed
+
+
+def follow_summary(
+    engine: Computes, query: str, history: Sequence[Tables], columns: Mapping[str, Mapping[str, str | None]], most: int
+) -> int | None:
+    """The same for a query of whose groups a summary is kept; of those that come first, at most `most` more than it shows.
+    How often a summary followed, and was not taken of all groups. None: there is no summary."""
+    kept = kept_of(query)
+    before = history[0]
+    for name, rows in before.items():
+        engine.give(name, columns[name], rows)
+    types = engine.keep(state_query(kept), ())
+    summary = summaries.summary_of(kept, types)
+    if summary is None or kept.fixed:
+        return None
+    if isinstance(summary, FirstRows):
+        summary = replace(summary, most=summary.count + most)
+    width, place = len(key_columns(kept)), list(types).index("rows")
+    groups = {row[:width]: row for row in engine.run(f"SELECT * FROM `{KEPT}`")[1]}
+
+    def of_all() -> tuple[Mapping[str, str], list[Row], bool]:
+        engine.give(summaries.ALL, types, list(groups.values()))
+        found = engine.keep(summaries.summary_query(summary), ()), engine.run(f"SELECT * FROM `{KEPT}`")[1]
+        return *found, summaries.has_all(summary, len(found[1]))
+
+    own, held, has_all = of_all()
+    followed = 0
+    for step, tables in enumerate(history[1:], 1):
+        changed = [name for name in kept.relations if changes(before[name], tables[name])]
+        for name, rows in tables.items():
+            engine.give(name, columns[name], rows)
+        for name in changed:
+            with_change = {**columns[name], "__change": "STRING"}
+            engine.give(changed_source(name), with_change, changes(before[name], tables[name]))
+            engine.give(former_source(name), columns[name], before[name])
+        were, came = dict(groups), []
+        try:
+            engine.give(KEPT, types, list(groups.values()))
+            came = engine.run(changed_query(kept, changed, types, "__change", only_changed=True))[1]
+        except engine.failing:
+            assert kept.extremes, query
+            types = engine.keep(state_query(kept), ())
+            groups = {row[:width]: row for row in engine.run(f"SELECT * FROM `{KEPT}`")[1]}
+            own, held, has_all = of_all()
+        else:
+            groups |= {row[:width]: row for row in came}
+            groups = {key: row for key, row in groups.items() if row[place]}
+            engine.give(summaries.CAME, types, came)
+            engine.give(summaries.WERE, types, list(were.values()))
+            engine.give(KEPT, own, held)
+            asked = summaries.changed_summary_query(kept, summary, own, "__change", are_all=has_all)
+            try:
+                own = engine.keep(asked, tuple(own))
+                held = engine.run(f"SELECT * FROM `{KEPT}`")[1]
+                has_all = has_all and summaries.has_all(summary, len(held))
+                followed += 1
+            except engine.failing:
+                assert isinstance(summary, KeptAggregate), query
+                assert summary.extremes, query
+                own, held, has_all = of_all()
+            if not summaries.is_enough(summary, len(held), are_all=has_all):
+                own, held, has_all = of_all()
+        engine.give(KEPT, own, held)
+        found, wanted = engine.run(summaries.rest_query(kept, summary, types, own)), engine.run(query)
+        assert found[0] == wanted[0], query
+        assert multiset(found[1]) == multiset(wanted[1]), f"step {step}: {query}\n{before}\n{tables}"
         before = tables
     return followed
 

@@ -4,6 +4,7 @@ that change, rows that come and go in the same step.
 `t` has (k, g, v, w): small integers, a text and a decimal; `u` has (k, g, f). Both are multisets.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -225,6 +226,26 @@ def query_by(chance: Random, has_decimals: bool, nested: float = 0.4) -> str:
     return around.format(block=block)
 
 
+def summarised_query_by(chance: Random, has_decimals: bool) -> str:
+    """A query of which groups are kept, and of these an aggregate, or those that come first. All that it shows orders
+    them: which of equal ones it shows does not matter."""
+    query, items = "", list[str]()
+    while not items or not query.startswith("SELECT") or " AS s" in query or "HAVING" in query.partition("GROUP BY")[0]:
+        query = query_by(chance, has_decimals, nested=0.2)
+        items = _ALIAS.findall(query.partition(" FROM ")[0]) if "GROUP BY" in query else []
+    if chance.random() < 0.6:
+        chance.shuffle(items)
+        order = [f"{one}{chance.choice(('', ' DESC', ' ASC', ' NULLS LAST', ' DESC NULLS FIRST'))}" for one in items]
+        return f"{query} ORDER BY {', '.join(order)} LIMIT {chance.randint(0, 3)}"
+    number = chance.choice([one for one in items if not one.startswith("key")])
+    key = chance.choice(items)
+    listed = chance.choice(("COUNT(*) AS m", f"COUNT({number}) AS m", f"MAX({number}) AS m, COUNT(*) AS l"))
+    where = chance.choice(("", "", f" WHERE {number} > 1", f" WHERE {key} IS NOT NULL"))
+    if chance.random() < 0.2:
+        return f"SELECT {listed} FROM ({query}) AS z{where}"
+    return f"SELECT {key} AS z, {listed} FROM ({query}) AS z{where} GROUP BY {key}"
+
+
 def kept_of(query: str) -> KeptAggregate:
     """What is kept of a query, which has something to keep."""
     query = with_written_keys(query, COLUMNS) or query
@@ -338,6 +359,7 @@ def layered_query_by(chance: Random, on_spark: bool) -> str:
     return query
 
 
+_ALIAS: Final = re.compile(r" AS (key\d?|a\d)\b")
 _NAMED_BODIES: Final = (
     "SELECT * FROM {x}",
     "SELECT * FROM {x} WHERE v > 0",
@@ -437,6 +459,29 @@ def history_by(chance: Random, steps: int) -> Iterator[Tables]:
                 # A row that is there twice; one that goes and comes again has not changed.
                 rows.append(chance.choice(rows))
         yield {name: list(rows) for name, rows in tables.items()}
+
+
+def history_of_many_groups_by(chance: Random, steps: int) -> Iterator[Tables]:
+    """The same where `t` has many values of k, of which each step changes few."""
+    rows: list[Row] = [_of_a_group(chance) for _ in range(chance.randint(20, 50))]
+    yield {"t": list(rows), "u": []}
+    for _ in range(steps):
+        for _ in range(chance.randint(0, min(6, len(rows)))):
+            rows.pop(chance.randrange(len(rows)))
+        rows += [_of_a_group(chance) for _ in range(chance.randint(0, 6))]
+        yield {"t": list(rows), "u": []}
+
+
+def _of_a_group(chance: Random) -> Row:
+    return (chance.choice((None, *range(30))), *_row(chance, "t")[1:])
+
+
+def first_of_many_by(chance: Random) -> str:
+    """A query of which those of many groups are shown that come first; see `history_of_many_groups_by`."""
+    amount = chance.choice(("SUM(v)", "COUNT(*)", "MAX(v)", "SUM(v) * 2 - COUNT(v)"))
+    having = chance.choice(("", "", " HAVING COUNT(*) > 1", " HAVING amount IS NOT NULL"))
+    order = chance.choice(("amount DESC, k", "amount, k DESC", "2, 1", "COUNT(*) DESC, k", "k + 1", "amount, t.k"))
+    return f"SELECT k, {amount} AS amount FROM t GROUP BY k{having} ORDER BY {order} LIMIT {chance.randint(1, 4)}"
 
 
 def changes(before: Sequence[Row], after: Sequence[Row]) -> list[Row]:

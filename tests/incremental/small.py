@@ -83,10 +83,14 @@ class ComputingEngine(RecordingEngine):
             names, rows = small.run(query)
         except sqlite3.Error as error:
             raise EngineError("X700", str(error)) from error
-        columns = tuple(ColumnType(name, self._kind(name)) for name in column_names or names)
+        values = zip(*rows, strict=True) if rows else [()] * len(names)
+        columns = tuple(map(self._column, column_names or names, values))
         return Contents(columns, tuple(rows))
 
+    def _column(self, name: str, values: Sequence[Any]) -> ColumnType:
+        known = [value for value in values if value is not None]
+        is_text = isinstance(known[0], str) if known and name not in self.doubles else name in self.texts
+        return ColumnType(name, "string" if is_text else self._kind(name))
+
     def _kind(self, name: str) -> str:
-        if name in self.texts:
-            return "string"
         return "double" if name in self.doubles or name.startswith("mean_") else "bigint"

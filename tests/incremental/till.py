@@ -33,6 +33,10 @@ QUERIES = {
         "SELECT good, COUNT(*) AS n FROM sales WHERE amount > 0 GROUP BY good "
         "HAVING COUNT(*) > 1 ORDER BY n DESC, good LIMIT 2"
     ),
+    "as_often": (
+        "SELECT n, COUNT(*) AS goods, MAX(good) AS last FROM "
+        "(SELECT good, COUNT(*) AS n FROM sales GROUP BY good) AS s GROUP BY n"
+    ),
     "seen": "SELECT v.good, v.who, g.kind FROM visits v LEFT JOIN goods g ON g.good = v.good",
     "seen_by_kind": "SELECT kind, COUNT(*) AS n FROM seen GROUP BY kind",
     "largest": "SELECT good, MAX(amount) AS amount FROM sales GROUP BY good",
@@ -140,7 +144,7 @@ def follow_if_possible(method: Method, sizes: Sizes) -> Way:
     return Way.ANEW if isinstance(method, KeptAggregate) else Way.RECOMPUTED
 
 
-FOLLOWING = Choice(-1, follow_if_possible, share_of_groups=10)
+FOLLOWING = Choice(-1, follow_if_possible, share_of_groups=10, many_groups=1, share_of_summary=10)
 
 
 def run(root: Path, of: ComputingEngine | None = None, choice: Choice = FOLLOWING) -> None:

@@ -40,7 +40,7 @@ from tests.incremental.till import (
     write_till,
 )
 
-KEPT = ("by_good", "by_kind", "often", "whole", "seen_by_kind")
+KEPT = ("by_good", "by_kind", "often", "whole", "seen_by_kind", "as_often")
 
 
 def ways(root: Path) -> list[dict[str, Any]]:

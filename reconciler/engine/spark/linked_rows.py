@@ -11,11 +11,13 @@ gives are the rows that any term found there.
 - Of each file the columns of keys are read first, and others only where a key was found. Columns that were read are held for
   the next search (`searched_columns`).
 - Columns that the query does not use are NULL: nobody looks at them.
+- Of a log in segments where a later row stands for an earlier one, each segment is searched: whatever a row stands for has
+  the same keys, and is found with it.
 - Of one source the rows that were not found may be rows of the result as they are (`rest_of`): they are given apart.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard, assert_never
 
 from reconciler.base.dataclass import dataclass
 from reconciler.base.errors import RowsNotFound
@@ -24,8 +26,9 @@ from reconciler.delta.arrow_rows import PlainTable, StoredFile, arrow_schema, fi
 from reconciler.delta.key_ranges import files_between
 from reconciler.delta.opening import is_local
 from reconciler.engine.protocol import ViewBuild
-from reconciler.engine.sources import MOST_SEARCHED, LinkedSource, LogSource, StoredSource
+from reconciler.engine.sources import MOST_SEARCHED, LinkedSource, LogSource, Source, StoredSource
 from reconciler.engine.spark.held_rows import MOST_KEPT, Held
+from reconciler.engine.spark.latest_rows import latest_rows
 from reconciler.engine.spark.met_conditions import meeting
 from reconciler.engine.spark.pinned_files import Few
 from reconciler.engine.spark.searched_columns import SearchedColumns, equal_places, is_compared
@@ -70,7 +73,9 @@ def _require_found(wanted: ViewBuild, found: Mapping[StoredSource | LogSource, H
     led_to -= {fold(one.source) for term in wanted.terms for one in term[1:] if one.via is None or one.is_whole}
     led_to -= {fold(wanted.rest_of or "")}
     for source in wanted.sources:
-        if isinstance(source, StoredSource) and fold(source.name) in led_to and source not in found and few(source) is None:
+        if not _can_be_searched(source) or fold(source.name) not in led_to:
+            continue
+        if source not in found and few(source) is None:
             raise RowsNotFound("X700", f"too many rows of {source.name} have to do with what changed for {wanted.shown}")
 
 
@@ -78,7 +83,7 @@ class _Search:
     """See the module: what was read, and what was found, over all terms."""
 
     def __init__(self, wanted: ViewBuild, few: Few, columns: SearchedColumns) -> None:
-        self._sources = {fold(one.name): one for one in wanted.sources if isinstance(one, StoredSource)}
+        self._sources = {fold(one.name): one for one in wanted.sources if _can_be_searched(one)}
         self._few = few
         self._columns = columns
         self._tables: dict[str, _Table | None] = {}
@@ -139,21 +144,40 @@ class _Search:
 
     def _opened(self, name: str) -> "_Table | None":
         source = self._sources.get(name)
-        if source is None or source.ranges is not None:
+        match source:
+            case None:
+                return None
+            case StoredSource():
+                return self._table(source)
+            case LogSource():
+                segments = [self._table(one) for one in source.segments]
+                known = [one for one in segments if one is not None]
+                parts = tuple(part for one in known for part in one.parts)
+                return _Table(known[0].schema, parts, source.latest) if len(known) == len(segments) else None
+            case _:
+                assert_never(source)
+
+    def _table(self, source: StoredSource) -> "_Table | None":
+        if source.ranges is not None:
             return None
         held = self._few(source)
         if held is not None:
             return _Table(held.schema, (_HeldPart(held.rows),))
         table = plain_table(source.location, source.version) if is_local(source.location) else None
-        if table is None or source.used is None:
+        if table is None or (source.used is None and not source.is_kept):
             return None
         files = files_between(table, source.needed)
-        used = {fold(one) for one in source.used}
-        fields = [field for field in table.schema["fields"] if fold(field["name"]) in used]
+        used = {fold(one) for one in source.used or ()}
+        fields = [field for field in table.schema["fields"] if source.used is None or fold(field["name"]) in used]
         if not fields or sum(file.bytes for file in files) > MOST_SEARCHED:
             return None
         narrow = PlainTable(table.location, table.version, {**table.schema, "fields": fields}, table.files)
         return _Table(table.schema, tuple(_FilePart(narrow, file, self._columns) for file in files))
+
+
+def _can_be_searched(source: Source) -> TypeGuard[StoredSource | LogSource]:
+    """Whether a source has rows that may be looked for by their keys."""
+    return isinstance(source, StoredSource) or (isinstance(source, LogSource) and bool(source.latest))
 
 
 class _Rows:
@@ -233,11 +257,13 @@ class _FilePart:
 
 
 class _Table:
-    """A source that is searched, in parts, and what was found in each; `schema` has all columns."""
+    """A source that is searched, in parts, and what was found in each; `schema` has all columns. Of rows that are equal in
+    the columns `latest`, that of the last part counts (empty: all rows count)."""
 
-    def __init__(self, schema: Mapping[str, Any], parts: Sequence[_Part]) -> None:
-        self._schema = dict(schema)
-        self._parts = parts
+    def __init__(self, schema: Mapping[str, Any], parts: Sequence[_Part], latest: Sequence[str] = ()) -> None:
+        self.schema = dict(schema)
+        self.parts = parts
+        self._latest = latest
         self._places: list[list[Any]] = [[] for _ in parts]
 
     def equal(self, keys: Sequence[tuple[str, Any]], *, with_null: bool) -> "pa.Table | None":
@@ -251,8 +277,8 @@ class _Table:
         wanted = [(name, compute.unique(values).sort()) for name, values in compared]
         if not wanted:
             return None
-        found, count = [arrow_schema(self._schema).empty_table()], 0
-        for part, known in zip(self._parts, self._places, strict=True):
+        found, count = [arrow_schema(self.schema).empty_table()], 0
+        for part, known in zip(self.parts, self._places, strict=True):
             places: Any = None
             for name, values in wanted:
                 places = part.equal(name, values, places)
@@ -273,7 +299,7 @@ class _Table:
         import pyarrow as pa
         from pyarrow import compute
 
-        (part,), (known,) = self._parts, self._places
+        (part,), (known,) = self.parts, self._places
         if not isinstance(part, _HeldPart):
             return None
         found = pa.concat_arrays([pa.array([], pa.uint64()), *(one.cast(pa.uint64()) for one in known)])
@@ -285,8 +311,8 @@ class _Table:
         import pyarrow as pa
         from pyarrow import compute
 
-        parts, count = [arrow_schema(self._schema).empty_table()], 0
-        for part, known in zip(self._parts, self._places, strict=True):
+        parts, count = [arrow_schema(self.schema).empty_table()], 0
+        for part, known in zip(self.parts, self._places, strict=True):
             if known:
                 # In their order: a view whose rows tie is not decided anew by the order of a search.
                 places = compute.unique(pa.concat_arrays([one.cast(pa.uint64()) for one in known])).sort()
@@ -294,5 +320,5 @@ class _Table:
                 rows = part.at(places) if count <= MOST_ROWS else None
                 if rows is None:
                     return None
-                parts.append(fitted(rows, self._schema))
-        return Held(self._schema, pa.concat_tables(parts))
+                parts.append(fitted(rows, self.schema))
+        return Held(self.schema, latest_rows(parts, self._latest) if self._latest else pa.concat_tables(parts))

@@ -51,11 +51,11 @@ SETTINGS: Final = {
 """Of a session that reads so. Files are looked for by the driver: a job for it would take as long as what is saved."""
 
 
-Few: TypeAlias = Callable[[StoredSource], Held | None]
+Few: TypeAlias = Callable[[StoredSource | LogSource], Held | None]
 """The rows of a source that has few; None of any other."""
 
 
-def none_held(source: StoredSource) -> Held | None:
+def none_held(source: StoredSource | LogSource) -> Held | None:
     """Nobody holds any."""
     return None
 
@@ -69,12 +69,12 @@ class PinnedFrames:
         self._few = few
 
     def __call__(self, session: SparkSession, source: StoredSource | LogSource) -> DataFrame:
-        if isinstance(source, LogSource):
-            return log_frame(session, source, self)
         held = self._few(source)
         if held is not None:
             self.has_any = True
             return frame_of(session, held.schema, held.rows)
+        if isinstance(source, LogSource):
+            return log_frame(session, source, self)
         frame = _by_files(session, source)
         if frame is None:
             return stored_frame(session, source)

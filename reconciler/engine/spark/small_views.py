@@ -40,6 +40,7 @@ from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import failed_calls
 from reconciler.engine.spark.held_logs import HeldLogs
 from reconciler.engine.spark.held_rows import MOST_KEPT, Held, HeldRows
+from reconciler.engine.spark.latest_rows import held_latest
 from reconciler.engine.spark.linked_rows import linked_rows
 from reconciler.engine.spark.locations import Sessions, folder
 from reconciler.engine.spark.pinned_files import SETTINGS, Few, PinnedFrames
@@ -112,10 +113,10 @@ class SmallViews:
         return self._few_and_rest(replace(wanted, terms=terms, rest_of=None))[0]
 
     def _few_and_rest(self, wanted: ViewBuild) -> "tuple[Few, pa.Table | None]":
-        linked = linked_rows(wanted, self.held_of, self._columns)
+        linked = linked_rows(wanted, self._few_of, self._columns)
 
-        def few(source: StoredSource) -> Held | None:
-            return linked.found.get(source) or self.held_of(source)
+        def few(source: StoredSource | LogSource) -> Held | None:
+            return linked.found.get(source) or self._few_of(source)
 
         return few, linked.rest
 
@@ -191,11 +192,16 @@ class SmallViews:
         came = {source: held for source, held in found.items() if isinstance(source, StoredSource)}
         for source in wanted.sources:
             if isinstance(source, LogSource):
-                held = self._logs.needed(source, came)
+                held = few(source) if source.latest else self._logs.needed(source, came)
                 if held is None:
                     return None
                 found[source] = held
         return found
+
+    def _few_of(self, source: StoredSource | LogSource) -> Held | None:
+        if isinstance(source, StoredSource):
+            return self.held_of(source)
+        return held_latest(source, self.held_of) if source.latest else None
 
     def held_of(self, source: StoredSource) -> Held | None:
         """The rows of a stored source, where it is small and plain, or what is read of it is."""

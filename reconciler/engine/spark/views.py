@@ -5,7 +5,7 @@ Every call has a session of its own, so views and settings of one call are never
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import reduce
@@ -141,8 +141,21 @@ def _value(value: int | date) -> Column:
 
 
 def log_frame(session: SparkSession, source: LogSource, stored: StoredFrame) -> DataFrame:
-    """The rows of all segments, each as `stored` gives it."""
-    return reduce(DataFrame.unionByName, [stored(session, one) for one in source.segments])
+    """The rows of all segments that count, each segment as `stored` gives it."""
+    segments = [stored(session, one) for one in source.segments]
+    if source.latest:
+        segments = [_not_among(one, segments[at + 1 :], source.latest) for at, one in enumerate(segments)]
+    return reduce(DataFrame.unionByName, segments)
+
+
+def _not_among(rows: DataFrame, others: Sequence[DataFrame], keys: Sequence[str]) -> DataFrame:
+    """The rows that are equal to none of the others in these columns."""
+    if not others:
+        return rows
+    names = [f"__later_{at}" for at in range(len(keys))]
+    later = reduce(DataFrame.unionByName, [one.select(*map(quoted, keys)).toDF(*names) for one in others])
+    same = [rows[quoted(key)].eqNullSafe(later[name]) for key, name in zip(keys, names, strict=True)]
+    return rows.join(later, reduce(Column.__and__, same), "left_anti")
 
 
 def _frame(session: SparkSession, source: Source, stored: StoredFrame) -> DataFrame:

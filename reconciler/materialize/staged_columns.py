@@ -1,0 +1,36 @@
+"""The columns of tables in staging folders, remembered: such a folder is written once, and a step asks for those of the step
+before."""
+
+from collections import OrderedDict
+from threading import Lock
+from typing import Final
+
+from reconciler.delta.tables import typed_columns
+from reconciler.engine.protocol import ColumnType
+
+_MOST: Final = 2_000
+
+_known: Final[OrderedDict[str, tuple[ColumnType, ...]]] = OrderedDict()
+_lock: Final = Lock()
+
+
+def staged_columns(location: str) -> tuple[ColumnType, ...]:
+    """The columns of the table in a staging folder, with their types as Spark names them, in order. Empty when there is no
+    table."""
+    with _lock:
+        known = _known.get(location)
+    if known is not None:
+        return known
+    found = typed_columns(location, 0)
+    if found:
+        remember_columns(location, found)
+    return found
+
+
+def remember_columns(location: str, columns: tuple[ColumnType, ...]) -> None:
+    """Remember those of a table that was just written."""
+    with _lock:
+        _known[location] = columns
+        _known.move_to_end(location)
+        if len(_known) > _MOST:
+            _known.popitem(last=False)
