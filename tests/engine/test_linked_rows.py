@@ -1,5 +1,6 @@
 """Rows that have to do with few changed rows, looked for in tables by their keys."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,9 +11,9 @@ import pytest
 from reconciler.base.errors import EngineError
 from reconciler.delta.arrow_writes import put_table
 from reconciler.engine.protocol import ViewBuild
-from reconciler.engine.sources import LinkedSource, StoredSource
+from reconciler.engine.sources import LinkedSource, LogSource, StoredSource
 from reconciler.engine.spark import linked_rows as linked_rows_module
-from reconciler.engine.spark.held_rows import Held
+from reconciler.engine.spark.held_rows import Held, HeldRows
 from reconciler.engine.spark.linked_rows import linked_rows
 from reconciler.engine.spark.searched_columns import SearchedColumns
 from reconciler.sql.row_condition import RowCondition, Sign
@@ -221,3 +222,39 @@ def test_what_must_be_found_is_found_or_refused(found: Any, monkeypatch: pytest.
 def test_many_rows_are_left_to_spark(found: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linked_rows_module, "MOST_ROWS", MANY - 1)
     assert found((LinkedSource("cities"), LinkedSource("buyers", 0, (("id", "city"),)))) == {}
+
+
+SALES = schema(buyer="long", city="integer", rows="long")
+
+
+def segment(folder: Any, rows: list[tuple[int | None, int | None, int]]) -> str:
+    """A segment of a log, with these rows: where it stands."""
+    buyers, cities, counts = zip(*rows, strict=True)
+    columns = [pa.array(buyers, pa.int64()), pa.array(cities, pa.int32()), pa.array(counts, pa.int64())]
+    put_table(str(folder), SALES, pa.table(columns, names=["buyer", "city", "rows"]))
+    return str(folder)
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_of_a_log_the_last_row_of_each_key_is_found(is_held: bool, tmp_path: Any) -> None:
+    rows = [
+        [(one, 1, 1) for one in range(10)] + [(3, 2, 1), (None, 1, 1)],
+        [(3, 1, 2), (4, 1, 0), (None, 1, 5)],
+        [(3, 1, 3)],
+    ]
+    locations = tuple(segment(tmp_path / f"s{at}", of) for at, of in enumerate(rows))
+    log = LogSource("__kept", locations, latest=("buyer", "city"))
+    buyers = Held(schema(id="long"), pa.table({"id": pa.array([3, 4, None, 7, 99], pa.int64())}))
+    held = HeldRows()
+
+    def few_of(source: StoredSource | LogSource) -> Held | None:
+        if source.name == "__changed_orders":
+            return buyers
+        return held.of(source.location, 0, is_kept=True) if is_held and isinstance(source, StoredSource) else None
+
+    changed = StoredSource("__changed_orders", "/nowhere", 1, ranges=((0, 1),), changes=True)
+    term = (LinkedSource("__changed_orders"), LinkedSource("__kept", 0, (("id", "buyer"),), with_null=True))
+    build = ViewBuild("v", "SELECT 1", (), (changed, log), "/staging", {}, terms=(term,))
+    found = linked_rows(build, few_of, SearchedColumns()).found[log]
+    listed = list(zip(*(column.to_pylist() for column in found.rows.columns), strict=True))
+    assert Counter(listed) == Counter([(3, 1, 3), (3, 2, 1), (4, 1, 0), (None, 1, 5), (7, 1, 1)])

@@ -2,6 +2,7 @@
 adds up as Spark does. With decimals, and on Spark: `test_histories_on_spark`."""
 
 import sqlite3
+from collections import Counter
 from random import Random
 
 import pytest
@@ -11,21 +12,25 @@ from hypothesis import strategies as st
 from reconciler.incremental.derive import derived
 from reconciler.incremental.kept_aggregate import KEPT, changed_query, columns_of
 from reconciler.incremental.model import Recompute
+from reconciler.incremental.summaries import summary_of
 from reconciler.incremental.terms import changed_source
-from tests.incremental.following import follow, follow_added, follow_changed, follow_groups
+from tests.incremental.following import follow, follow_added, follow_changed, follow_groups, follow_summary
 from tests.incremental.queries import (
     COLUMNS,
     Row,
     Tables,
+    first_of_many_by,
     grouped_query_by,
     growing_history_by,
     history_by,
+    history_of_many_groups_by,
     kept_of,
     layered_query_by,
     linear_query_by,
     multiset,
     query_by,
     query_of_names_by,
+    summarised_query_by,
 )
 from tests.incremental.small import Small
 
@@ -54,6 +59,35 @@ def keeps_what_the_query_gives(seed: int) -> None:
     chance = Random(seed)
     query = query_by(chance, has_decimals=False)
     follow(Small(), query, [plain(one) for one in history_by(chance, 4)], WITHOUT_DECIMALS)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(min_value=0, max_value=2**32))
+def test_summaries_of_what_is_kept_give_what_the_query_gives(seed: int) -> None:
+    summaries_give_what_the_query_gives(seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=1000, deadline=None)
+@given(st.integers(min_value=0, max_value=2**32))
+def test_summaries_of_what_is_kept_give_what_the_query_gives_in_many_more_cases(seed: int) -> None:
+    summaries_give_what_the_query_gives(seed)
+
+
+def summaries_give_what_the_query_gives(seed: int) -> None:
+    chance = Random(seed)
+    query, of_many = summarised_query_by(chance, has_decimals=False), first_of_many_by(chance)
+    follow_summary(Small(), query, [plain(one) for one in history_by(chance, 4)], WITHOUT_DECIMALS, chance.randint(0, 3))
+    history = [plain(one) for one in history_of_many_groups_by(chance, 5)]
+    assert follow_summary(Small(), of_many, history, WITHOUT_DECIMALS, chance.randint(0, 6)) is not None
+
+
+def test_most_queries_over_groups_have_a_summary() -> None:
+    queries = [summarised_query_by(Random(f"summary {seed}"), has_decimals=False) for seed in range(60)]
+    kept = [kept_of(query) for query in queries]
+    found = [summary_of(one, dict.fromkeys(columns_of(one), "BIGINT")) for one in kept]
+    assert Counter(type(one).__name__ for one in found)["FirstRows"] > 12
+    assert Counter(type(one).__name__ for one in found)["KeptAggregate"] > 6
 
 
 @settings(max_examples=25, deadline=None)
