@@ -8,14 +8,13 @@ An opened table serves one writer at a time: who is to write takes it away, and 
 an opened table puts back what it knows of what it wrote. Threads of a process share what it saw.
 """
 
-import os
 import threading
 import time
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from reconciler.base.dataclass import dataclass
-from reconciler.delta.opening import is_local, local_path
+from reconciler.delta.entries import entry_of
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -55,7 +54,7 @@ class SeenTables:
     def keep(self, location: str, version: int, table: "DeltaTable | None", answers: Mapping[Hashable, object]) -> None:
         """What was just read, or written, as the newest version. `table` was opened at this version or one before
         (None: it was not)."""
-        commit = _commit_file(location, version) if is_local(location) else None
+        commit = entry_of(location, version)
         if commit is None:
             return
         seen = SeenTable(version, table, dict(answers), commit, self._clock())
@@ -68,7 +67,7 @@ class SeenTables:
     def newest(self, location: str) -> SeenTable | None:
         """The table, if what was seen is certainly its newest version."""
         seen = self._seen.get(location)
-        if seen is None or not self._still_stands(location, seen) or _commit_file(location, seen.version + 1) is not None:
+        if seen is None or not self._still_stands(location, seen) or entry_of(location, seen.version + 1) is not None:
             return None
         return seen
 
@@ -81,13 +80,4 @@ class SeenTables:
         return seen
 
     def _still_stands(self, location: str, seen: SeenTable) -> bool:
-        return 0 <= self._clock() - seen.at < _SEEN_SECONDS and _commit_file(location, seen.version) == seen.commit
-
-
-def _commit_file(location: str, version: int) -> tuple[int, ...] | None:
-    """Which file a version's commit is; None: it is not there, or nobody can tell."""
-    try:
-        found = os.stat(os.path.join(local_path(location), "_delta_log", f"{version:020}.json"))
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+        return 0 <= self._clock() - seen.at < _SEEN_SECONDS and entry_of(location, seen.version) == seen.commit

@@ -21,9 +21,10 @@ from reconciler.incremental.in_place import views_in_place, written_query
 from reconciler.incremental.model import FLOATING, ChangedGroups, KeptAggregate, LinearRows, Maintenance, Method, Recompute
 from reconciler.project.program.model import Program, Read, Table, View
 from reconciler.project.program.settings import SPARK, are_read_plainly, decisive_settings
-from reconciler.sql.block_model import NO_AGGREGATE, AggregateBlock, NotKept
+from reconciler.sql.block_model import NO_AGGREGATE, AggregateBlock, NotKept, Span
 from reconciler.sql.lexer import query_tokens
 from reconciler.sql.lineage import ALL_COLUMNS
+from reconciler.sql.single_values import SingleValue, with_texts
 from reconciler.sql.stars import holds_columns
 from reconciler.sql.surroundings import USUAL
 
@@ -37,6 +38,8 @@ _NOTHING_FOLLOWS: Final = NotKept(
 )
 
 Columns: TypeAlias = Mapping[str, str | None]
+_Known: TypeAlias = tuple[tuple[str, tuple[tuple[str, str | None], ...]], ...]
+"""Of relations, by key, the columns with their types."""
 
 
 def maintenance(program: Program, view: View, stored: Mapping[str, Columns]) -> Maintenance:
@@ -86,9 +89,7 @@ def groups_instead(program: Program, view: View, kept: KeptAggregate, stored: Ma
     the view, or changes of fewer relations are followed so. `stored` is as for `maintenance`."""
     if not kept.block.keys or _why_rows_stay(view, stored.get(fold(view.name), {})) is not None:
         return None
-    read = {key: _columns(program, key, stored) for key in kept.relations + tuple(kept.block.elsewhere)}
-    known = tuple((key, tuple(read[key].items())) for key in sorted(read))
-    found = derived_groups(kept.query, known, "they are kept")
+    found = derived_groups(kept.query, _known(program, kept, stored), "they are kept")
     return found if isinstance(found, ChangedGroups) and found.fixed <= kept.fixed else None
 
 
@@ -99,6 +100,52 @@ def _why_rows_stay(view: View, own: Columns) -> str | None:
         return f"its column {unfit[0]} {unfit[1]}"
     odd = next((name for name in (*view.column_names, *own) if fold(name).startswith("__")), None)
     return None if odd is None else f"its column {odd} has a name that begins with __"
+
+
+def values_of(program: Program, method: Method, stored: Mapping[str, Columns]) -> tuple[SingleValue, ...]:
+    """The subqueries of a method's query for one value, that is the same for all rows, of relations in which it has no rule
+    for changes. `stored` is as for `maintenance`."""
+    if not method.fixed:
+        return ()
+    found = _values_of(method.query, _known(program, method, stored))
+    return tuple(one for one in found if one.relations <= method.fixed)
+
+
+def with_values(
+    program: Program, method: Method, stored: Mapping[str, Columns], values: Sequence[tuple[Span, str]]
+) -> Method:
+    """The method where the query has values in place of such subqueries; the method itself, where that would be another
+    one."""
+    found = derived(with_texts(method.query, values), _known(program, method, stored))
+    match method, found:
+        case KeptAggregate(), KeptAggregate() if _keep_the_same(method, found):
+            return found
+        case LinearRows(), LinearRows():
+            return replace(found, only_added=method.only_added)
+        case ChangedGroups(), ChangedGroups() if method.groups.items == found.groups.items:
+            return found
+        case _:
+            return method
+
+
+def _keep_the_same(one: KeptAggregate, other: KeptAggregate) -> bool:
+    """Whether what is kept for both is the same, but for values in their WHERE."""
+    parts = ((kept.counts, kept.sums, kept.extremes, kept.distinct, kept.block.keys) for kept in (one, other))
+    first, second = parts
+    return first == second and one.block.elsewhere == other.block.elsewhere
+
+
+def _known(program: Program, method: Method, stored: Mapping[str, Columns]) -> _Known:
+    elsewhere = method.block.elsewhere if isinstance(method, KeptAggregate) else ()
+    read = {key: _columns(program, key, stored) for key in (*method.relations, *elsewhere)}
+    return tuple((key, tuple(read[key].items())) for key in sorted(read))
+
+
+@lru_cache(maxsize=256)
+def _values_of(query: str, columns: _Known) -> tuple[SingleValue, ...]:
+    from reconciler.sql.single_values import single_values
+
+    return single_values(query, {key: dict(of) for key, of in columns})
 
 
 class Questions:
@@ -190,7 +237,7 @@ def _unfit(columns: Columns, used: Collection[str], with_signs: bool) -> tuple[s
 
 
 @lru_cache(maxsize=1024)
-def derived(query: str, columns: tuple[tuple[str, tuple[tuple[str, str | None], ...]], ...]) -> Maintenance:
+def derived(query: str, columns: _Known) -> Maintenance:
     """How a query is maintained over relations with these columns (pairs, by key), where nothing else matters. Remembered: a
     run asks at each step."""
     from reconciler.sql.written_keys import with_written_keys
@@ -216,9 +263,7 @@ def derived(query: str, columns: tuple[tuple[str, tuple[tuple[str, str | None], 
 
 
 @lru_cache(maxsize=1024)
-def derived_groups(
-    query: str, columns: tuple[tuple[str, tuple[tuple[str, str | None], ...]], ...], why: str
-) -> ChangedGroups | Recompute:
+def derived_groups(query: str, columns: _Known, why: str) -> ChangedGroups | Recompute:
     """How a query is maintained whose groups can't be kept, for the reason `why`: that is told where they can't be computed
     anew one by one either."""
     found = _changed_groups(query, {key: dict(of) for key, of in columns})

@@ -11,10 +11,11 @@ from typing import assert_never
 
 from reconciler.base.names import fold
 from reconciler.engine.protocol import Engine, ViewBuild
-from reconciler.incremental.derive import groups_instead, maintenance, stored_reads
-from reconciler.incremental.model import ChangedGroups, KeptAggregate, LinearRows, Maintenance, Recompute, Way
+from reconciler.incremental.derive import Columns, groups_instead, maintenance, stored_reads
+from reconciler.incremental.model import ChangedGroups, KeptAggregate, LinearRows, Recompute, Way
 from reconciler.materialize.kept_groups import Kept, by_what_is_kept
 from reconciler.materialize.own_rows import Groups, OwnRows, Rows, by_groups, by_rows
+from reconciler.materialize.single_values import with_single_values
 from reconciler.materialize.view_steps import Around, Brought, sizes_of
 from reconciler.project.program.model import Program, View
 
@@ -23,16 +24,19 @@ def bring_up_to_date(engine: Engine, program: Program, view: View, around: Aroun
     """Compute a view into the staging folder of `build`, which says how it is computed from its query."""
     if around.choice.are_small(sizes_of(program, view, around.changes).values()):
         return Brought(engine.build_view(build), None, Way.RECOMPUTED)
-    method = _method(program, view, around)
-    if isinstance(method, Recompute) or around.given_up.waits((around.location, view.query)):
+    stored = _stored_columns(program, view, around)
+    found = maintenance(program, view, stored)
+    if isinstance(found, Recompute) or around.given_up.waits((around.location, view.query)):
         return Brought(engine.build_view(build), None, Way.RECOMPUTED)
+    method = with_single_values(engine, program, found, stored, around.changes)
     own = OwnRows(engine, program, view, around)
     match method:
         case KeptAggregate():
             groups = _groups_instead(own, method, step)
             if groups is not None:
                 return by_groups(Groups(own, groups), build, step)
-            return by_what_is_kept(Kept(engine, program, view, around, method), build, step)
+            assert isinstance(found, KeptAggregate), "a method with values is one of the same kind"
+            return by_what_is_kept(Kept(engine, program, view, around, method, found), build, step)
         case LinearRows():
             return by_rows(Rows(own, method), build, step)
         case ChangedGroups():
@@ -52,10 +56,6 @@ def _groups_instead(own: OwnRows, kept: KeptAggregate, step: int) -> ChangedGrou
     return groups if pays else None
 
 
-def _method(program: Program, view: View, around: Around) -> Maintenance:
-    return maintenance(program, view, _stored_columns(program, view, around))
-
-
-def _stored_columns(program: Program, view: View, around: Around) -> dict[str, dict[str, str]]:
+def _stored_columns(program: Program, view: View, around: Around) -> dict[str, Columns]:
     keys = [key for key in (*stored_reads(program, view), fold(view.name)) if key in around.changes.now]
     return {key: {one.name: one.type for one in around.changes.now[key].columns} for key in keys}

@@ -43,13 +43,14 @@ _ALONE: Final = ":alone"
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A view of which groups are kept."""
+    """A view of which groups are kept. `method` may have values in place of subqueries; `declared` is that of the query."""
 
     engine: Engine
     program: Program
     view: View
     around: Around
     method: KeptAggregate
+    declared: KeptAggregate
 
     @property
     def known(self) -> StreamState | None:
@@ -58,11 +59,11 @@ class Kept:
     @property
     def definition(self) -> str:
         """What is kept, and how it is laid out."""
-        return f"kept {kept_aggregate.LAYOUT}.{digest_json(kept_aggregate.state_query(self.method))}"
+        return f"kept {kept_aggregate.LAYOUT}.{digest_json(kept_aggregate.state_query(self.declared))}"
 
     def form(self, placements: Mapping[str, Placement]) -> str:
         """The definition, and the versions of the relations that it is over."""
-        places = {key: [placements[key].location, placements[key].version] for key in self.method.relations}
+        places = {key: [placements[key].location, placements[key].version] for key in self.declared.relations}
         return f"{self.definition}:{digest_json(places)}"
 
     @property

@@ -1,24 +1,26 @@
 """The columns of tables in staging folders, remembered: such a folder is written once, and a step asks for those of the step
-before."""
+before. On an object store they are read each time."""
 
 from collections import OrderedDict
 from threading import Lock
 from typing import Final
 
+from reconciler.delta.entries import Entry, entry_of
 from reconciler.delta.tables import typed_columns
 from reconciler.engine.protocol import ColumnType
 
 _MOST: Final = 2_000
 
-_known: Final[OrderedDict[str, tuple[ColumnType, ...]]] = OrderedDict()
+_known: Final[OrderedDict[tuple[str, Entry], tuple[ColumnType, ...]]] = OrderedDict()
 _lock: Final = Lock()
 
 
 def staged_columns(location: str) -> tuple[ColumnType, ...]:
     """The columns of the table in a staging folder, with their types as Spark names them, in order. Empty when there is no
     table."""
+    entry = entry_of(location, 0)
     with _lock:
-        known = _known.get(location)
+        known = _known.get((location, entry)) if entry is not None else None
     if known is not None:
         return known
     found = typed_columns(location, 0)
@@ -29,8 +31,10 @@ def staged_columns(location: str) -> tuple[ColumnType, ...]:
 
 def remember_columns(location: str, columns: tuple[ColumnType, ...]) -> None:
     """Remember those of a table that was just written."""
+    entry = entry_of(location, 0)
+    if entry is None:
+        return
     with _lock:
-        _known[location] = columns
-        _known.move_to_end(location)
+        _known[location, entry] = columns
         if len(_known) > _MOST:
             _known.popitem(last=False)

@@ -10,7 +10,6 @@ Rules:
 - None, wherever a table is not surely read as Spark reads it (`delta.arrow_rows`).
 """
 
-import os
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from threading import Lock
@@ -20,8 +19,8 @@ from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.delta.added_files import AddedFiles, added_files, changed_files
 from reconciler.delta.arrow_rows import PlainTable, plain_table, rows_of
+from reconciler.delta.entries import Entry, entry_of
 from reconciler.delta.key_ranges import files_between
-from reconciler.delta.opening import is_local, local_path
 from reconciler.engine.arrow.equal_rows import row_ids
 from reconciler.engine.sources import CHANGE_COLUMN, StoredSource
 from reconciler.engine.spark.recently_used import RecentlyUsed
@@ -44,8 +43,6 @@ _VERSIONS_OF_A_TABLE: Final = 6
 _ANSWERS: Final = 32
 _LARGEST_ANSWER: Final = 2 << 20
 
-_Entry = tuple[int, int, int]
-
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -60,7 +57,7 @@ class HeldRows:
 
     def __init__(self, most_held: int = MOST_HELD) -> None:
         self._files: RecentlyUsed[tuple[str, str, str], pa.Table] = RecentlyUsed(most_held, lambda rows: rows.nbytes)
-        self._versions: OrderedDict[str, OrderedDict[int, tuple[_Entry, PlainTable | None]]] = OrderedDict()
+        self._versions: OrderedDict[str, OrderedDict[int, tuple[Entry, PlainTable | None]]] = OrderedDict()
         self._answers: OrderedDict[Hashable, Held | None] = OrderedDict()
         self._lock = Lock()
 
@@ -136,7 +133,7 @@ class HeldRows:
 
     def _once(self, location: str, versions: Sequence[int], asked: Hashable, read: Callable[[], Held | None]) -> Held | None:
         """What is read of versions of a table; while their entries are the same, what was read the last time."""
-        entries = tuple(_entry(location, version) for version in versions)
+        entries = tuple(entry_of(location, version) for version in versions)
         if None in entries:
             return read()
         key = (location, tuple(versions), entries, asked)
@@ -159,7 +156,7 @@ class HeldRows:
 
     def _table(self, location: str, version: int, *, is_kept: bool = False) -> PlainTable | None:
         """The table at a version, where it is small and plain."""
-        entry = _entry(location, version)
+        entry = entry_of(location, version)
         with self._lock:
             known = self._versions[location].get(version) if location in self._versions else None
         if known is None or known[0] != entry:
@@ -234,14 +231,3 @@ def _is_small(table: PlainTable, is_kept: bool) -> bool:
 
 def _most_rows(is_kept: bool) -> int:
     return MOST_KEPT if is_kept else MOST_ROWS
-
-
-def _entry(location: str, version: int) -> _Entry | None:
-    """By what the entry of a version in a table's log is known again; None where that can't be told."""
-    if not is_local(location):
-        return None
-    try:
-        found = os.stat(os.path.join(local_path(location), "_delta_log", f"{version:020d}.json"))
-    except OSError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
