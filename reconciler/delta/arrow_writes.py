@@ -26,7 +26,7 @@ from uuid import uuid4
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.base.version import __version__
-from reconciler.delta.arrow_rows import OpenedTable, StoredFile, arrow_schema
+from reconciler.delta.arrow_rows import OpenedTable, PlainTable, StoredFile, arrow_schema
 from reconciler.delta.arrow_statistics import statistics_text
 from reconciler.delta.log_entries import after_commit, put_entry
 from reconciler.delta.objects import put_object, remove_objects
@@ -140,12 +140,16 @@ def create(
     return _create(location, schema, rows, transaction, commit)
 
 
-def put_table(location: str, schema: JsonObject, rows: "pa.Table") -> None:
+def put_table(location: str, schema: JsonObject, rows: "pa.Table") -> "tuple[PlainTable, pa.Table]":
     """Make a table that nobody sees yet, as Spark writes one to a staging folder: one commit, version 0, whose columns may
     all be NULL, with the features that they need, and no transaction. `schema` is Delta's, all of whose types are known, and
-    the rows have its columns."""
+    the rows have its columns. Gives the table, and its rows, as they would be read."""
     columns = all_nullable(schema)
-    _create(location, columns, rows.cast(arrow_schema(columns)), None)
+    fitting = rows.cast(arrow_schema(columns))
+    write = _Write(location, None, None)
+    write.commit(_creation(None), fitting, (), _first_actions(columns))
+    files = () if write.added is None else (StoredFile(write.added["path"], write.added["size"], fitting.num_rows),)
+    return PlainTable(location, 0, columns, files), fitting
 
 
 def _create(
@@ -155,12 +159,19 @@ def _create(
     transaction: Transaction | None,
     commit: JsonObject | None = None,
 ) -> int:
-    said = _information("WRITE", {"mode": "ErrorIfExists", "partitionBy": "[]"}, commit, is_blind=True)
-    first: list[JsonObject] = [
+    return _Write(location, None, transaction).commit(_creation(commit), rows, (), _first_actions(schema))
+
+
+def _creation(commit: JsonObject | None) -> JsonObject:
+    return _information("WRITE", {"mode": "ErrorIfExists", "partitionBy": "[]"}, commit, is_blind=True)
+
+
+def _first_actions(schema: JsonObject) -> list[JsonObject]:
+    """What the log of a new table begins with."""
+    return [
         {"metaData": _as_metadata(str(uuid4()), schema, {}, _now())},
         {"protocol": _WITHOUT_ZONES if needs_features(schema) else _PLAIN},
     ]
-    return _Write(location, None, transaction).commit(said, rows, (), first)
 
 
 def put_together(
@@ -213,6 +224,8 @@ class _Write:
         self._table = table
         self._transaction = transaction
         self._changes_rows = changes_rows
+        self.added: JsonObject | None = None
+        """What the log says of the file that came."""
 
     def commit(
         self, said: JsonObject, rows: "pa.Table", gone: tuple[StoredFile, ...], first: Sequence[JsonObject] = ()
@@ -223,7 +236,7 @@ class _Write:
         expected = None if self._table is None else self._table.version
         version = 0 if expected is None else expected + 1
         with writing(self._location, expected, data=rows.nbytes):
-            added = self._put_file(rows) if rows.num_rows else None
+            self.added = added = self._put_file(rows) if rows.num_rows else None
             information = {
                 "timestamp": _now(),
                 **said,

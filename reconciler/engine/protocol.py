@@ -30,6 +30,18 @@ def unchecked() -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class BuiltAtOnce:
+    """Another view that may be computed with one: what is needed for it is at hand then. `query` gives the columns of the
+    first view, which are to have these names, then those of the other one, and at last whether the row is one of that. It
+    reads what the query of the first view reads. `staging` and `column_names` are as for `ViewBuild`."""
+
+    query: str
+    names: tuple[str, ...]
+    staging: str
+    column_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ViewBuild:
     """Compute a view and write it as a Delta table at `staging` (its version 0 is the whole result).
 
@@ -42,6 +54,9 @@ class ViewBuild:
     found by their keys. Where they are not, the build may fail (RowsNotFound), as to read all would cost too much.
     `rest_of`: a source whose rows to which no term leads are rows of the result as they are, and need not be given to the
     query. It is only read by the last of each term.
+
+    `at_once`: another view that an engine may compute with this one, where it costs less than by itself (`Built.at_once`).
+    `is_kept`: the result is what a step keeps for the next one, which nobody else reads.
     """
 
     view: str
@@ -55,6 +70,8 @@ class ViewBuild:
     terms: tuple[tuple[LinkedSource, ...], ...] = ()
     must_find: bool = False
     rest_of: str | None = None
+    at_once: BuiltAtOnce | None = None
+    is_kept: bool = False
 
     @property
     def shown(self) -> str:
@@ -82,7 +99,7 @@ class Built:
     """What a build wrote. `reused` says that the staging folder was complete already and nothing was computed.
     `failed_calls` are those of functions that give NULL where they fail, sorted by their names; of what is
     reused, they are not known. `without_spark`: Spark computed the rows, and this process wrote them by itself, since there
-    were few."""
+    were few. `at_once`: what was written of the other view (None: it is to be built by itself)."""
 
     rows: int
     bytes: int
@@ -90,6 +107,7 @@ class Built:
     reused: bool = False
     failed_calls: tuple[FailedCalls, ...] = ()
     without_spark: bool = False
+    at_once: "Built | None" = None
 
 
 @dataclass(frozen=True, slots=True)

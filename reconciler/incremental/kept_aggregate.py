@@ -43,6 +43,7 @@ from reconciler.incremental.linked_reads import KeptKeys
 from reconciler.incremental.model import KeptAggregate, KeptCount, KeptExtreme, KeptSum
 from reconciler.incremental.terms import Term, change_of, places_of_change, term_text
 from reconciler.sql.block_model import AggregateBlock, AggregateCall, AliasUse, KeyUse, Span
+from reconciler.sql.lexer import query_tokens
 from reconciler.sql.repeatable import Number
 
 KEPT: Final = "__kept"
@@ -148,6 +149,31 @@ def finishing_query(kept: KeptAggregate, types: Mapping[str, str], groups: str =
     tail = f" {parts.of(text.tail)}" if text.tail is not None else ""
     read = _put_together(kept, types, groups)
     return f"{query[: text.whole.start]}SELECT {parts.of(text.select)} FROM {read}{having}{tail}{query[text.whole.end :]}"
+
+
+def both_query(kept: KeptAggregate, types: Mapping[str, str], changed: str) -> str | None:
+    """What is kept, the columns of the view, and whether the view has the row: of what `changed_query` gives, `changed`.
+    None: the view's rows are not those of groups, each by itself."""
+    text, query = kept.block.text, kept.query
+    around = query[: text.whole.start] + query[text.whole.end :]
+    if around.strip() or kept.distinct is not None or kept.block.elsewhere or not _decides_nothing(query, text.tail):
+        return None
+    tokens = query_tokens(query)
+    if any(text.select.start == token.start and token.is_word("DISTINCT", "ALL") for token in tokens):
+        return None
+    parts = Finished(kept, types)
+    own = ", ".join(f"`{KEPT}`.`{name}` AS `__kept_{name}`" for name in columns_of(kept))
+    shown = f"coalesce({parts.of(text.having)}, false)" if text.having is not None else "true"
+    return f"SELECT {own}, {parts.of(text.select)}, {shown} AS `__is_shown` FROM ({changed}) AS `{KEPT}`"
+
+
+def _decides_nothing(query: str, tail: Span | None) -> bool:
+    """Whether what stands behind HAVING is an ORDER BY, and nothing else."""
+    if tail is None:
+        return True
+    words = [token for token in query_tokens(query) if tail.start <= token.start and token.end <= tail.end]
+    others = ("LIMIT", "OFFSET", "SORT", "CLUSTER", "DISTRIBUTE", "WINDOW", "QUALIFY")
+    return words[0].is_word("ORDER") and not any(word.is_word(*others) for word in words)
 
 
 class Finished:

@@ -21,7 +21,7 @@ from reconciler.base.errors import EngineError, RowsNotFound
 from reconciler.base.names import fold
 from reconciler.delta.opening import is_local, join_location
 from reconciler.delta.tables import is_staged
-from reconciler.engine.protocol import Built, ColumnType, Engine, ViewBuild
+from reconciler.engine.protocol import Built, BuiltAtOnce, ColumnType, Engine, ViewBuild
 from reconciler.engine.sources import CHANGE_COLUMN, MOST_SEARCHED, LogSource, Source, StoredSource
 from reconciler.incremental import kept_aggregate
 from reconciler.incremental.choice import Sizes, must_find
@@ -37,8 +37,20 @@ from reconciler.project.program.model import Program, View
 from reconciler.registry.placements import FormerState, Placement, StateSegment, StreamState, SummaryState
 from reconciler.state.folders import staging_folder
 
+_FEW: Final = 2_000
+"""Groups: of so many the view's rows are computed with them, and none is passed over."""
+
 _ALONE: Final = ":alone"
 """Ends the form of groups of which there is no summary that is small: it is not tried in each step."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptGroups:
+    """What a step keeps of a view, the types of its columns, and what was built of the view with it (None: nothing)."""
+
+    state: StreamState
+    types: Mapping[str, str]
+    view: Built | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +105,17 @@ class Kept:
         """What is tried, in order. Where a least or greatest value may have gone, all that is kept is made anew."""
         return (way, Way.ANEW) if way is Way.CHANGES and self.method.extremes else (way,)
 
-    def keep(self, way: Way, step: int, *, must_find: bool) -> tuple[StreamState, dict[str, str]]:
-        """Write what is kept after the step; with it come the types of its columns."""
+    def keep(self, way: Way, step: int, build: ViewBuild, *, must_find: bool) -> "KeptGroups":
+        """Write what is kept after the step. `build` is that of the view."""
         known = self.known
         if way is Way.CHANGES and known is not None and known.summary is not None:
             types = self._types_of(known)
             summarised = self._summarised(types)
             if summarised is not None and summarised.form == known.summary.form:
-                return self._keep_changes(known, known.summary, summarised, step, must_find=must_find), types
+                state = self._keep_changes(known, known.summary, summarised, step, must_find=must_find)
+                return KeptGroups(state, types)
         form = self.form(self.around.changes.now)
-        built = self._built(way, step, self._folder(step, form, way.value), must_find=must_find)
+        built = self._built(way, self._folder(step, form, way.value), must_find=must_find, view=build)
         types = self._types(built.columns)
         state = StreamState(self._folder(step, form, way.value), step, built.rows, built.bytes, form=form)
         is_alone = way is Way.CHANGES and self._is_alone
@@ -113,7 +126,7 @@ class Kept:
             state = replace(state, summary=summary) if is_small else replace(state, form=form + _ALONE)
         elif is_alone:
             state = replace(state, form=form + _ALONE)
-        return replace(state, former=_former(known, state, step)), types
+        return KeptGroups(replace(state, former=_former(known, state, step)), types, built.at_once)
 
     def _keep_changes(
         self, known: StreamState, summary: SummaryState, summarised: Summarised, step: int, *, must_find: bool
@@ -121,7 +134,7 @@ class Kept:
         """Write the groups that changed, and the summary after them."""
         form = self.form(self.around.changes.now)
         folder = self._folder(step, form, "changed")
-        built = self._built(Way.CHANGES, step, folder, must_find=must_find, only_changed=True)
+        built = self._built(Way.CHANGES, folder, must_find=must_find, only_changed=True)
         groups: tuple[StateSegment, ...] = known.segments
         after: SummaryState | None = summary
         if built.rows:
@@ -138,20 +151,35 @@ class Kept:
         state = StreamState(last.folder, last.step, rows, size, form=form, earlier=earlier, summary=after)
         return replace(state, former=_former(known, state, step))
 
-    def _built(self, way: Way, step: int, folder: str, *, must_find: bool, only_changed: bool = False) -> Built:
+    def _built(
+        self, way: Way, folder: str, *, must_find: bool, only_changed: bool = False, view: ViewBuild | None = None
+    ) -> Built:
+        """Write groups to a folder; with them the rows of a `view`, where that costs less than by itself."""
         query, sources = self._by_changes(only_changed=only_changed) if way is Way.CHANGES else self._anew()
+        at_once = self._at_once(query, view) if way is Way.CHANGES and view is not None else None
         terms: tuple[TermReads, ...] = ()
         # Where all groups are read from several segments, none may be left out.
         if way is Way.CHANGES and (only_changed or isinstance(sources[0], StoredSource)):
             changed = self.around.changes.of(self.method.relations)
-            terms = terms_of(self.method, changed, kept_aggregate.kept_keys(self.method))
+            keys = kept_aggregate.kept_keys(self.method) if at_once is None else None
+            terms = terms_of(self.method, changed, keys)
         settings = dict(sorted(self.program.settings.spark.items()))
         staging = join_location(self.around.location, folder)
         build = ViewBuild(f"{self.view.name} (kept)", query, (), sources, staging, settings, must_find=must_find)
-        build = replace(build, rest_of=kept_aggregate.KEPT) if terms and not only_changed else build
+        rest_of = kept_aggregate.KEPT if terms and not only_changed and at_once is None else None
+        build = replace(build, rest_of=rest_of, at_once=at_once, is_kept=True)
         built = self.engine.build_view(with_terms(build, self.program, self.view, terms))
         remember_columns(staging, built.columns)
         return built
+
+    def _at_once(self, query: str, view: ViewBuild) -> BuiltAtOnce | None:
+        """The view's rows, computed with the groups. None: these are many, or the view's rows are others."""
+        if self.known is None or self.known.rows > _FEW or len(self.known.segments) > 1:
+            return None
+        both = kept_aggregate.both_query(self.method, self._types_of(self.known), query)
+        if both is None:
+            return None
+        return BuiltAtOnce(both, kept_aggregate.columns_of(self.method), view.staging, view.column_names)
 
     def finishing(self, build: ViewBuild, state: StreamState, types: Mapping[str, str]) -> ViewBuild:
         """The view's rows, from what is kept."""
@@ -247,9 +275,11 @@ def by_what_is_kept(work: Kept, build: ViewBuild, step: int) -> Brought:
     state: StreamState | None = None
     for attempt in work.attempts(way):
         try:
-            state, types = work.keep(attempt, step, must_find=must_find(work.method, sizes))
+            kept = work.keep(attempt, step, build, must_find=must_find(work.method, sizes))
+            state = kept.state
             work.around.kept()
-            return Brought(work.engine.build_view(work.finishing(build, state, types)), state, attempt)
+            built = kept.view or work.engine.build_view(work.finishing(build, state, kept.types))
+            return Brought(built, state, attempt)
         except EngineError as error:
             if error.code in ENDED:
                 raise

@@ -9,6 +9,7 @@ where it is not small beside the groups: then a step reads and writes all of the
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from reconciler.base.dataclass import dataclass
@@ -110,8 +111,8 @@ class Summarised:
         folder = staging_folder(self.program.name, what, str(step), self.view.name, form)
         settings = dict(sorted(self.program.settings.spark.items()))
         staging = join_location(self.location, folder)
-        build = ViewBuild(f"{self.view.name} (kept)", ask.query, (), ask.sources, staging, settings, terms=ask.terms)
-        built = self.engine.build_view(build)
+        build = ViewBuild(f"{self.view.name} (kept)", ask.query, (), ask.sources, staging, settings)
+        built = self.engine.build_view(replace(build, terms=ask.terms, is_kept=True))
         remember_columns(staging, built.columns)
         return StateSegment(folder, step, built.rows, built.bytes)
 

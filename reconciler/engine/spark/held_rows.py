@@ -91,6 +91,16 @@ class HeldRows:
         rows = pa.concat_tables(parts) if parts else rows_of(table)
         return None if rows is None or rows.num_rows > _most_rows(is_kept) else Held(table.schema, rows)
 
+    def put(self, table: PlainTable, rows: "pa.Table") -> None:
+        """Hold the rows of what a step keeps for the next one, which was just written: the only version of a table."""
+        entry = entry_of(table.location, table.version)
+        if entry is None or not _is_small(table, is_kept=True):
+            return
+        columns = canonical_json(table.schema)
+        for file in table.files:
+            self._keep((table.location, file.path, columns), rows)
+        self._remember(table.location, table.version, entry, table)
+
     def needed(self, source: StoredSource) -> Held | None:
         """The rows of the files that may have rows that are needed, where there are few; the table itself may be large."""
         if not source.needed:
@@ -166,16 +176,19 @@ class HeldRows:
             if entry is None:
                 return table
             known = (entry, table)
+        self._remember(location, version, *known)
+        return known[1]
+
+    def _remember(self, location: str, version: int, entry: Entry, table: PlainTable | None) -> None:
         with self._lock:
             versions = self._versions.setdefault(location, OrderedDict())
-            versions[version] = known
+            versions[version] = (entry, table)
             versions.move_to_end(version)
             self._versions.move_to_end(location)
             if len(versions) > _VERSIONS_OF_A_TABLE:
                 versions.popitem(last=False)
             if len(self._versions) > _TABLES:
                 self._versions.popitem(last=False)
-        return known[1]
 
     def _is_large(self, location: str, version: int) -> None:
         """Remember of a version that its rows take much memory, which its files did not tell."""

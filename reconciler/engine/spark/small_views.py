@@ -33,7 +33,7 @@ from reconciler.base.names import fold
 from reconciler.delta.arrow_rows import is_known_schema
 from reconciler.delta.arrow_writes import all_nullable, can_be_committed_to, put_table
 from reconciler.delta.objects import can_be_listed
-from reconciler.engine.protocol import Built, ViewBuild
+from reconciler.engine.protocol import Built, BuiltAtOnce, ViewBuild
 from reconciler.engine.sources import LogSource, StoredSource
 from reconciler.engine.spark.commit_log import built_from, read_commit
 from reconciler.engine.spark.failures import translated
@@ -126,6 +126,7 @@ class SmallViews:
 
     def _computed(self, sessions: Sessions, wanted: ViewBuild, read: "_Read") -> Built | None:
         held, few = read.held, read.few
+        wanted = _with_both(wanted, read)
         wanted = replace(wanted, settings={**wanted.settings, **(SETTINGS if held is None else _settings(wanted, held))})
         key = None if held is None else key_of(wanted, held)
         if held is not None and key is not None:
@@ -157,7 +158,7 @@ class SmallViews:
                     return None
                 if query is not None and key is not None:
                     self._repeated.keep(session.sparkContext, key, query)
-                built = _staged(session, wanted, schema, rows, read.rest)
+                built = self._staged(session, wanted, schema, rows, read.rest)
                 self._remember(wanted, True)
                 return replace(built, failed_calls=failed_calls(session, wanted.staging))
             return None
@@ -177,7 +178,7 @@ class SmallViews:
             with translated(wanted.shown, Declared("view", wanted.view)):
                 rows = query.collected_of(relations, MOST_ROWS, MOST_BYTES)
             self._remember(wanted, rows is not None)
-            return _Done(None if rows is None else _staged(sessions(), wanted, query.schema, rows, rest))
+            return _Done(None if rows is None else self._staged(sessions(), wanted, query.schema, rows, rest))
         return None
 
     def _rows_of(self, wanted: ViewBuild, few: Few) -> _Rows | None:
@@ -202,6 +203,33 @@ class SmallViews:
         if isinstance(source, StoredSource):
             return self.held_of(source)
         return held_latest(source, self.held_of) if source.latest else None
+
+    def _staged(
+        self, session: SparkSession, wanted: ViewBuild, schema: JsonObject, rows: "pa.Table", rest: "pa.Table | None"
+    ) -> Built:
+        """Write the rows of a result, and those that are so besides."""
+        if wanted.at_once is not None:
+            own, other = _divided(wanted, wanted.at_once, schema, rows)
+            at_once = self._written(session, wanted.at_once.staging, other, is_kept=False)
+            return replace(self._written(session, wanted.staging, own, is_kept=wanted.is_kept), at_once=at_once)
+        if rest is not None:
+            import pyarrow as pa
+
+            if rest.schema != rows.schema:
+                raise EngineError("X700", f"the rest of {wanted.rest_of} has other columns than {wanted.shown}")
+            rows = pa.concat_tables([rest, rows])
+        return self._written(session, wanted.staging, _Result(schema, rows), is_kept=wanted.is_kept)
+
+    def _written(self, session: SparkSession, staging: str, result: "_Result", *, is_kept: bool) -> Built:
+        place = folder(staging, lambda: session)
+        place.remove()
+        table, rows = put_table(staging, result.schema, result.rows)
+        written = read_commit(place, 0)
+        if written is None:
+            raise RegistryError("G607", f"{staging} was written, and holds no table")
+        if is_kept:
+            self._held.put(table, rows)
+        return replace(built_from(written, reused=False), without_spark=True)
 
     def held_of(self, source: StoredSource) -> Held | None:
         """The rows of a stored source, where it is small and plain, or what is read of it is."""
@@ -249,6 +277,14 @@ class _Read:
 
 
 @dataclass(frozen=True, slots=True)
+class _Result:
+    """The rows of a view, in the columns of a schema of Delta."""
+
+    schema: JsonObject
+    rows: "pa.Table"
+
+
+@dataclass(frozen=True, slots=True)
 class _Done:
     """What became of a view: built, or None where its result is not small."""
 
@@ -291,20 +327,26 @@ def _has_plain_names(kind: Any) -> bool:
     return all(_has_plain_names(kind.get(part)) for part in ("elementType", "keyType", "valueType"))
 
 
-def _staged(
-    session: SparkSession, wanted: ViewBuild, schema: JsonObject, rows: "pa.Table", rest: "pa.Table | None"
-) -> Built:
-    """Write the rows of a result, and those that are so besides."""
-    if rest is not None:
-        import pyarrow as pa
+def _with_both(wanted: ViewBuild, read: _Read) -> ViewBuild:
+    """The build with the query for another view as well, where there is one, and all rows of both are computed here."""
+    if wanted.at_once is None or read.held is None or read.rest is not None:
+        return replace(wanted, at_once=None)
+    return replace(wanted, query=wanted.at_once.query)
 
-        if rest.schema != rows.schema:
-            raise EngineError("X700", f"the rest of {wanted.rest_of} has other columns than {wanted.shown}")
-        rows = pa.concat_tables([rest, rows])
-    place = folder(wanted.staging, lambda: session)
-    place.remove()
-    put_table(wanted.staging, schema, rows)
-    written = read_commit(place, 0)
-    if written is None:
-        raise RegistryError("G607", f"{wanted.staging} was written, and holds no table")
-    return replace(built_from(written, reused=False), without_spark=True)
+
+def _divided(wanted: ViewBuild, at_once: BuiltAtOnce, schema: JsonObject, rows: "pa.Table") -> "tuple[_Result, _Result]":
+    """What a query gave for two views."""
+    count = len(at_once.names)
+    own, others, fields = list(range(count)), list(range(count, rows.num_columns - 1)), schema["fields"]
+    names = at_once.column_names or [fields[at]["name"] for at in others]
+    if len(names) != len(others):
+        raise EngineError("X700", f"{wanted.shown} gives other columns than are named")
+    parts = ((own, at_once.names, rows), (others, names, rows.filter(rows.column(rows.num_columns - 1))))
+    first, second = (
+        _Result(
+            {**schema, "fields": [{**fields[at], "name": name} for at, name in zip(places, called, strict=True)]},
+            some.select(places).rename_columns(list(called)),
+        )
+        for places, called, some in parts
+    )
+    return first, second
