@@ -8,7 +8,15 @@ from reconciler.incremental import changed_groups, summaries
 from reconciler.incremental.added_rows import added_query
 from reconciler.incremental.changed_rows import changed_rows_query
 from reconciler.incremental.first_rows import FirstRows
-from reconciler.incremental.kept_aggregate import KEPT, changed_query, finishing_query, kept_keys, key_columns, state_query
+from reconciler.incremental.kept_aggregate import (
+    KEPT,
+    both_query,
+    changed_query,
+    finishing_query,
+    kept_keys,
+    key_columns,
+    state_query,
+)
 from reconciler.incremental.linked_reads import LinkedRead, TermReads, linked_reads
 from reconciler.incremental.model import (
     ChangedGroups,
@@ -52,6 +60,7 @@ def follow(engine: Computes, query: str, history: Sequence[Tables], columns: Map
         engine.give(name, columns[name], rows)
     types = engine.keep(state_query(kept), ())
     for step, tables in enumerate(history[1:], 1):
+        at_once: list[Row] | None = None
         changed = [name for name in kept.relations if changes(before[name], tables[name])]
         for name, rows in tables.items():
             engine.give(name, columns[name], rows)
@@ -63,7 +72,11 @@ def follow(engine: Computes, query: str, history: Sequence[Tables], columns: Map
             narrowed = leave_out(engine, kept, changed, before, tables, columns)
             rest = _hold_back(engine, kept, changed, before, tables, columns, types) if engine.holds_back else []
             try:
-                types = engine.keep(changed_query(kept, changed, types, "__change"), tuple(types))
+                asked = changed_query(kept, changed, types, "__change")
+                both = None if rest else both_query(kept, types, asked)
+                if both is not None:
+                    at_once = [row[len(types) : -1] for row in engine.run(both)[1] if row[-1]]
+                types = engine.keep(asked, tuple(types))
                 if rest:
                     engine.give(KEPT, types, [*engine.run(f"SELECT * FROM `{KEPT}`")[1], *rest])
                 followed += 1
@@ -77,6 +90,7 @@ def follow(engine: Computes, query: str, history: Sequence[Tables], columns: Map
             types = engine.keep(state_query(kept), ())
         found, wanted = engine.run(finishing_query(kept, types)), engine.run(query)
         assert found[0] == wanted[0], query
+        assert at_once is None or multiset(at_once) == multiset(wanted[1]), f"step {step}, at once: {query}"
         assert multiset(found[1]) == multiset(wanted[1]), f"step {step} of {KEPT}: {query}\n{before}\n{tables}"
         before = tables
     return followed
