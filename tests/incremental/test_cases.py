@@ -1,7 +1,7 @@
 """The cases that are written down: a query, and what is kept of it, or why nothing is.
 
-A folder of `cases/` has `query.sql` and either `state.sql`, `changed.sql` (where each relation changed that has a rule) and
-`finishing.sql`, or `changed.sql` and `added.sql` (of a view of two columns, whatever the query gives), or `keys.sql` and
+A folder of `cases/` has `query.sql` and either `state.sql`, `changed.sql` (where each relation changed that has a rule),
+`finishing.sql` and, where many groups have one, `summary.sql` and `changed_summary.sql`, or `changed.sql` and `added.sql` (of a view of two columns, whatever the query gives), or `keys.sql` and
 `groups.sql`, or `why.txt`.
 `RECONCILE_UPDATE_GOLDEN=1` writes them; read the difference.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.incremental import summaries
 from reconciler.incremental.added_rows import added_query
 from reconciler.incremental.changed_groups import changed_groups_query, keys_query
 from reconciler.incremental.changed_rows import changed_rows_query
@@ -73,7 +74,18 @@ def written(query: str) -> dict[str, str]:
     found = {"state.sql": state_query(kept), "finishing.sql": finishing_query(kept, types)}
     if changed:
         found["changed.sql"] = changed_query(kept, changed, types, "__change")
+    found |= written_summary(kept, types)
     return {name: "\n".join(broken(text)) + "\n" for name, text in found.items()}
+
+
+def written_summary(kept: KeptAggregate, types: dict[str, str]) -> dict[str, str]:
+    """The files of the summary of many groups."""
+    summary = summaries.summary_of(kept, types)
+    if summary is None:
+        return {}
+    own = types_of(summary) if isinstance(summary, KeptAggregate) else types
+    changed = summaries.changed_summary_query(kept, summary, own, "__change", are_all=False)
+    return {"summary.sql": summaries.summary_query(summary), "changed_summary.sql": changed}
 
 
 def broken(text: str) -> list[str]:

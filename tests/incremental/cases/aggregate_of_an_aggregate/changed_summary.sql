@@ -1,0 +1,18 @@
+WITH `__changed___groups` AS (SELECT `key_0`, `rows`, 'insert' AS `__change`
+FROM `__came`
+WHERE `rows` > 0
+UNION ALL SELECT `w`.`key_0`, `w`.`rows`, 'delete' AS `__change`
+FROM `__were` AS `w`
+WHERE `w`.`rows` > 0 AND EXISTS (SELECT 1
+FROM `__came` AS `c`
+WHERE `c`.`key_0` <=> `w`.`key_0`)) SELECT `key_0`, `rows`
+FROM (SELECT `key_0`, CAST(sum(`rows`) AS BIGINT) AS `rows`
+FROM (SELECT `key_0`, `rows`
+FROM `__kept`
+UNION ALL SELECT `key_0`, if(`__change` = 'insert', `rows`, -`rows`) AS `rows`
+FROM (SELECT c_count AS `key_0`, count(*) AS `rows`, `c_orders`.`__change` AS `__change`
+FROM (SELECT `__kept`.`key_0` AS `o_custkey`, `__kept`.`rows` AS c_count, `__kept`.`__change` AS `__change`
+FROM `__changed___groups` AS `__kept`) AS c_orders
+GROUP BY c_count, `c_orders`.`__change`))
+GROUP BY `key_0`)
+WHERE CASE WHEN `rows` < 0 THEN raise_error('what is kept does not surely give what the query gives') WHEN `rows` = 0 THEN false ELSE true END

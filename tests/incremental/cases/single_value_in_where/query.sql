@@ -1,0 +1,4 @@
+SELECT o_custkey, COUNT(*) AS orders
+FROM orders
+WHERE o_orderdate > (SELECT MIN(l_shipdate) FROM lineitem WHERE l_returnflag = 'R') AND o_shippriority < 3
+GROUP BY o_custkey
