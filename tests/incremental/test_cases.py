@@ -1,8 +1,13 @@
 """The cases that are written down: a query, and what is kept of it, or why nothing is.
 
-A folder of `cases/` has `query.sql` and either `state.sql`, `changed.sql` (where each relation changed that has a rule),
-`finishing.sql` and, where many groups have one, `summary.sql` and `changed_summary.sql`, or `changed.sql` and `added.sql` (of a view of two columns, whatever the query gives), or `keys.sql` and
-`groups.sql`, or `why.txt`.
+A folder of `cases/` has `query.sql` and one of these:
+
+- `state.sql`, `changed.sql` (where each relation changed that has a rule), `finishing.sql`, and, where many groups have one,
+  `summary.sql` and `changed_summary.sql`;
+- `changed.sql` and `added.sql` (of a view of two columns, whatever the query gives);
+- `keys.sql` and `groups.sql`;
+- `why.txt`.
+
 `RECONCILE_UPDATE_GOLDEN=1` writes them; read the difference.
 """
 
