@@ -20,17 +20,20 @@ from reconciler.sql.linear_blocks import linear_blocks
 from reconciler.sql.surroundings import USUAL
 from tests.cells import mostly_slow
 from tests.engine.engines import session_of
-from tests.incremental.following import follow, follow_added, follow_changed, follow_groups
+from tests.incremental.following import follow, follow_added, follow_changed, follow_groups, follow_summary
 from tests.incremental.queries import (
     COLUMNS,
     Row,
+    first_of_many_by,
     grouped_query_by,
     growing_history_by,
     history_by,
+    history_of_many_groups_by,
     kept_of,
     layered_query_by,
     linear_query_by,
     query_by,
+    summarised_query_by,
 )
 from tests.streams.on_spark import quiet_session
 
@@ -90,6 +93,25 @@ def require_equal(engine: OnSpark, seed: int, steps: int) -> None:
 def test_what_is_kept_gives_what_the_query_gives(engine: OnSpark) -> None:
     for seed in range(QUICK):
         require_equal(engine, seed, 2)
+
+
+def require_equal_summaries(engine: OnSpark, seed: int) -> int:
+    """How often summaries followed."""
+    chance = Random(f"summaries on spark {seed}")
+    query, first = summarised_query_by(chance, has_decimals=True), first_of_many_by(chance)
+    found = follow_summary(engine, query, list(history_by(chance, 2)), COLUMNS, chance.randint(0, 3))
+    some = follow_summary(engine, first, list(history_of_many_groups_by(chance, 2)), COLUMNS, chance.randint(0, 6))
+    return (found or 0) + (some or 0)
+
+
+def test_summaries_of_what_is_kept_give_what_the_query_gives(engine: OnSpark) -> None:
+    assert sum(require_equal_summaries(engine, seed) for seed in range(QUICK)) >= QUICK
+
+
+@pytest.mark.slow
+def test_summaries_of_what_is_kept_give_what_many_queries_give(engine: OnSpark) -> None:
+    for seed in range(MANY // 2):
+        require_equal_summaries(engine, seed)
 
 
 HALF_JOINS = [
