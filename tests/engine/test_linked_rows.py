@@ -224,6 +224,36 @@ def test_many_rows_are_left_to_spark(found: Any, monkeypatch: pytest.MonkeyPatch
     assert found((LinkedSource("cities"), LinkedSource("buyers", 0, (("id", "city"),)))) == {}
 
 
+@pytest.mark.parametrize("first", ["city", "id"])
+def test_by_the_column_that_leaves_few_rows_others_are_looked_at(
+    first: str, places: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever is named first, once it is known how many rows a value has."""
+    looked: list[tuple[str, int | None]] = []
+    columns = SearchedColumns()
+
+    class Looking(SearchedColumns):
+        def equal(self, table: Any, file: Any, field: Any, values: Any, among: Any = None) -> Any:
+            looked.append((field["name"], None if among is None else len(among)))
+            return columns.equal(table, file, field, values, among)
+
+        def expected(self, *asked: Any) -> float:
+            return columns.expected(*asked)
+
+    pairs = [("city", "city"), ("id", "id")]
+    term = (LinkedSource("came"), LinkedSource("buyers", 0, tuple(pairs if first == "city" else reversed(pairs))))
+    sources = (StoredSource("came", "/nowhere", 0), StoredSource("buyers", places["buyers"], 0, used=("id", "city")))
+    build = ViewBuild("v", "SELECT 1", (), sources, "/staging", {}, terms=(term,))
+    for number in range(3):
+        looked.clear()
+        # Others than before: what was found is remembered.
+        rows = pa.table({"id": [7, 108 + 100 * number], "city": pa.array([7, 8 + number], pa.int32())})
+        came = {"came": Held(schema(id="long", city="integer"), rows)}
+        found = linked_rows(build, lambda source, came=came: came.get(source.name), Looking()).found[sources[1]]  # type: ignore[misc]
+        assert found.rows.column("id").to_pylist() == ([7, 108] if number == 0 else [7])
+    assert looked == [("id", None), ("city", 2)]
+
+
 SALES = schema(buyer="long", city="integer", rows="long")
 
 

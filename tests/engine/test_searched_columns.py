@@ -89,6 +89,18 @@ def test_places_of_values_are_found_among_all_or_some_and_again(tmp_path: Path) 
     assert places(ids, 4) == [4, 9, 14, 19]
 
 
+def test_what_was_found_says_what_is_expected(tmp_path: Path) -> None:
+    rows = [(one % 5, Decimal(one % 2), None, None, None) for one in range(20)]
+    table, searched = table_of(tmp_path / "t", rows), SearchedColumns()
+    file, field = table.files[0], FIELDS[0]
+    assert searched.expected(table, file, field, 7) == 0
+    searched.equal(table, file, field, pa.array([], pa.int64()))
+    searched.equal(table, file, field, pa.array([1, 2], pa.int64()), pa.array([3], pa.uint64()))
+    assert searched.expected(table, file, field, 7) == 0, "nothing was looked for among all"
+    searched.equal(table, file, field, pa.array([1, 2], pa.int64()))
+    assert searched.expected(table, file, field, 7) == 28
+
+
 def test_dates_are_looked_for(tmp_path: Path) -> None:
     field = {"name": "day", "type": "date", "nullable": True, "metadata": {}}
     days = pa.array([datetime.date(2026, 11, one) for one in (1, 2, 1)])

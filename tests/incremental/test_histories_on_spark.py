@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql import Row as Struct
 
 from reconciler.engine.protocol import Engine
 from reconciler.incremental.added_rows import added_query
@@ -52,6 +53,10 @@ class OnSpark:
     def give(self, name: str, columns: Mapping[str, str | None], rows: Sequence[Row]) -> None:
         nulls = ", ".join(f"CAST(NULL AS {kind}) AS `{column}`" for column, kind in columns.items())
         query = f"SELECT {nulls} WHERE false"
+        if any(isinstance(value, Struct) for row in rows for value in row):
+            schema = ", ".join(f"`{column}` {kind}" for column, kind in columns.items())
+            self._session.createDataFrame(list(rows), schema).createOrReplaceTempView(f"`{name}`")
+            return
         if rows:
             kinds = [str(kind) for kind in columns.values()]
             values = ", ".join(f"({', '.join(map(_literal, row, kinds))})" for row in rows)

@@ -214,6 +214,9 @@ class _Part(Protocol):
         """Of these places (None: of all) those where a column, in any letter case, has one of these values. None where it
         is not surely read right. Raises KeyError."""
 
+    def expected(self, name: str, values: int) -> float:
+        """In how many rows a column has one of so many values, as far as is known."""
+
     def at(self, places: Any) -> "pa.Table | None":
         """The rows at these places, in the columns that are used."""
 
@@ -232,6 +235,9 @@ class _HeldPart:
     def equal(self, name: str, values: Any, among: Any) -> Any:
         return equal_places(self._rows.column(name), values, among)
 
+    def expected(self, name: str, values: int) -> float:
+        return values
+
     def at(self, places: Any) -> "pa.Table | None":
         return self._rows.rows.take(places)
 
@@ -247,6 +253,9 @@ class _FilePart:
 
     def equal(self, name: str, values: Any, among: Any) -> Any:
         return self._columns.equal(self._table, self._file, self._fields[fold(name)], values, among)
+
+    def expected(self, name: str, values: int) -> float:
+        return self._columns.expected(self._table, self._file, self._fields[fold(name)], values)
 
     def at(self, places: Any) -> "pa.Table | None":
         import pyarrow as pa
@@ -280,7 +289,8 @@ class _Table:
         found, count = [arrow_schema(self.schema).empty_table()], 0
         for part, known in zip(self.parts, self._places, strict=True):
             places: Any = None
-            for name, values in wanted:
+            # By the column that leaves fewest rows first: of these the others are looked at.
+            for name, values in sorted(wanted, key=lambda one: part.expected(one[0], len(one[1]))):
                 places = part.equal(name, values, places)
                 if places is None:
                     return None

@@ -8,6 +8,7 @@ longer than to look for keys in it.
   keys, and each asks more than once.
 - A column of numbers or days that was looked through often is sorted: from then on few values are found by bisection
   (`column_orders`).
+- How many rows one value had, where a column was looked through, says by which of several columns few rows are found.
 - Columns that are not held are read one by one: several of a large file would take more memory than is allowed at once.
   None, where one is not surely read as Spark reads it (`delta.arrow_rows`).
 """
@@ -65,6 +66,7 @@ class SearchedColumns:
         self._places: RecentlyUsed[_Asked, Any] = RecentlyUsed(_MOST_PLACES, lambda one: int(one.nbytes) + _OF_AN_ANSWER)
         self._orders: RecentlyUsed[_Key, ColumnOrder] = RecentlyUsed(of_orders, lambda order: order.bytes)
         self._searches: RecentlyUsed[_Key, int] = RecentlyUsed(_MOST_COUNTED)
+        self._rows_of_a_value: RecentlyUsed[_Key, float] = RecentlyUsed(_MOST_COUNTED)
         self._lock = Lock()
 
     @property
@@ -109,10 +111,18 @@ class SearchedColumns:
         key = table.location, file.path, canonical_json(field)
         order = self._order(key, columns[0], values) if among is None else None
         places = equal_places(columns[0].values, values, among) if order is None else order.equal(values)
-        if asked is not None and places is not None:
+        if among is None and places is not None and len(values):
             with self._lock:
-                self._places.put(asked, places)
+                self._rows_of_a_value.put(key, len(places) / len(values))
+                if asked is not None:
+                    self._places.put(asked, places)
         return places
+
+    def expected(self, table: PlainTable, file: StoredFile, field: JsonObject, values: int) -> float:
+        """In how many rows a column of a file has one of so many values, as far as is known: none, where it was never looked
+        through."""
+        with self._lock:
+            return values * (self._rows_of_a_value.get((table.location, file.path, canonical_json(field))) or 0)
 
     def _order(self, key: _Key, column: "SearchedColumn", values: Any) -> ColumnOrder | None:
         """The order of a column, where it was looked through often enough, and these values are few. None: there is none."""
