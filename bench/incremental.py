@@ -33,8 +33,8 @@ import click
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bench.cpu import cpu_seconds
 from bench.plan import ROOT
-from bench.streams import cpu_seconds
 from reconciler.engine.protocol import Engine
 from reconciler.engine.spark.engine import spark_engine
 from reconciler.environment.session import Session

@@ -14,7 +14,6 @@ Results stand in bench/results/streams.json as well. A target that is missed is 
 """
 
 import json
-import os
 import shutil
 import tempfile
 import time
@@ -29,6 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet
 from pyspark.sql import SparkSession, functions
 
+from bench.cpu import cpu_seconds
 from bench.plan import ROOT, Ratio
 from bench.small_steps import tell
 from reconciler import Project
@@ -98,25 +98,6 @@ class _Seconds:
                 self.stream, self.cpu = now - self._stream, cpu_seconds() - self._cpu
             case "step:recorded":
                 self.step = now - self._began
-
-
-def cpu_seconds() -> float:
-    """Those of this process and of all that it started, Java's among them (Linux)."""
-    stats = {}
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            # The name of the program, in parentheses, may hold anything.
-            fields = file.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        stats[int(file.parent.name)] = (int(fields[1]), int(fields[11]) + int(fields[12]))
-    own, found = os.getpid(), 0
-    for process, (_, ticks) in stats.items():
-        ancestor = process
-        while ancestor != own and ancestor in stats:
-            ancestor = stats[ancestor][0]
-        found += ticks if ancestor == own else 0
-    return found / os.sysconf("SC_CLK_TCK")
 
 
 @click.command()

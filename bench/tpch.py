@@ -80,7 +80,7 @@ def main(scale: tuple[float, ...], orders: int, steps: int, views: str, fan: int
         engine.close()
     ratios = list(_ratios(found))
     if fans:
-        ratios.append(Ratio(f"{fan} views of one table / one of them", round(fans[1] / max(0.01, fans[0]), 2), 5))
+        ratios.append(Ratio(f"{fan} views of one table / one of them", round(fans[1] / max(0.001, fans[0]), 2), 5))
     for ratio in ratios:
         mark = "" if ratio.is_met else "  MISSED"
         click.echo(f"{ratio.name}: {ratio.value:.2f} (target {ratio.target}){mark}")
@@ -105,8 +105,8 @@ def _measured(
     from_queries = [_next_step(project, engine, anew, changes) for _ in range(1 + steps)][1:]
     return {
         name: {
-            "query": round(median(cpu[name] for cpu, _ in from_queries), 2),
-            "changes": round(median(cpu[name] for cpu, _ in followed), 2),
+            "query": round(median(cpu[name] for cpu, _ in from_queries), 3),
+            "changes": round(median(cpu[name] for cpu, _ in followed), 3),
             "way": followed[-1][1].get(name, "recomputed"),
         }
         for name in followed[-1][0]
@@ -130,7 +130,7 @@ def _fan(engine: Engine, scale: float, orders: int, steps: int, many: int) -> fl
         _step(project, engine, Choice())
         changes = enumerate(changes_of_orders(history, orders))
         taken = [_next_step(project, engine, Choice(), changes, by_view=False)[0]["step"] for _ in range(_WARM + steps)]
-    return round(median(taken[_WARM:]), 2)
+    return round(median(taken[_WARM:]), 3)
 
 
 def _columns() -> dict[str, dict[str, str]]:
@@ -175,14 +175,14 @@ def _ratios(found: dict[str, dict[str, dict[str, Any]]]) -> tuple[Ratio, ...]:
     dearest = max((one[name] for one in found.values() for name in views), key=lambda one: _of(one, "changes", "query"))
     ratios.append(Ratio("the dearest view, by changes / from its query", _of(dearest, "changes", "query"), 1.1))
     if len(found) > 1:
-        growth = [greatest[name]["changes"] / max(0.01, least[name]["changes"]) for name in views]
+        growth = [greatest[name]["changes"] / max(0.001, least[name]["changes"]) for name in views]
         ratios.append(Ratio("growth, median of the views", round(median(growth), 2), 1.1))
         ratios.append(Ratio("growth, of the view that grows most", round(max(growth), 2), 1.3))
     return tuple(ratios)
 
 
 def _of(figures: dict[str, Any], above: str, below: str) -> float:
-    return round(figures[above] / max(0.01, figures[below]), 2)
+    return round(figures[above] / max(0.001, figures[below]), 2)
 
 
 if __name__ == "__main__":
