@@ -1,7 +1,7 @@
 """The CPU seconds of a benchmark: those of this process and of all that it started, Java's among them (Linux).
 
-The kernel has them to the nanosecond, by a clock for each process. `/proc/PID/stat` counts in hundredths of a second, which is
-much beside a view that takes five of them. Which processes there are is looked up once a second: that takes milliseconds,
+The kernel has them to the nanosecond, by a clock for each process. `/proc/PID/stat` counts in hundredths of a second, which
+is much beside a view that takes five of them. Which processes there are is looked up once a second: that takes milliseconds,
 and would be counted as well.
 """
 

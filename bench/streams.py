@@ -14,6 +14,7 @@ Results stand in bench/results/streams.json as well. A target that is missed is 
 """
 
 import json
+import os
 import shutil
 import tempfile
 import time
