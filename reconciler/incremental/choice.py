@@ -167,8 +167,9 @@ def _pays(method: Method, sizes: Sizes, *, searches: bool) -> bool:
         return pays and (sizes.own_rows or 0) >= _MANY_GROUPS
     if takes_rows_out:
         return _taking_rows_out_pays(sum(known), whole, sizes.own)
-    of_kept = _SEARCHED if sizes.kept_is_searched else _KEPT_TWICE
-    return sum(known) + of_kept * (sizes.kept or 0) < _WORTH_IT * whole
+    kept = sizes.kept or 0
+    of_kept = _SEARCHED if sizes.kept_is_searched and kept <= sizes.most_searched else _KEPT_TWICE
+    return sum(known) + of_kept * kept < _WORTH_IT * whole
 
 
 def _taking_rows_out_pays(changes: float, whole: int, own: int | None) -> bool:

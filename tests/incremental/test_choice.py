@@ -38,6 +38,8 @@ FACTS = Sizes({"t": LARGE, "u": SMALL}, **changed(t=10_000), kept=10_000, is_cur
         (replace(FACTS, **changed(t=40_000_000)), Way.RECOMPUTED),
         (replace(FACTS, **changed(t=None)), Way.RECOMPUTED),
         (replace(FACTS, kept=30_000_000), Way.RECOMPUTED),
+        (replace(FACTS, kept=30_000_000, kept_is_searched=True), Way.CHANGES),
+        (replace(FACTS, kept=30_000_000, kept_is_searched=True, most_searched=10_000_000), Way.RECOMPUTED),
         (replace(FACTS, **changed(u=100)), Way.CHANGES),
         (replace(FACTS, relations={"t": HUGE, "u": SMALL}, **changed(u=100)), Way.RECOMPUTED),
         (replace(FACTS, relations={"t": Size(None, 50_000_000), "u": SMALL}), Way.CHANGES),

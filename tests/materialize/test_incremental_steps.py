@@ -141,6 +141,22 @@ def test_groups_that_are_too_many_to_be_kept_are_computed_anew(till: Path) -> No
     assert placement(till, "often").state is not None, "its rows are not those of single groups"
 
 
+def test_how_much_is_kept_is_known_while_the_query_is_asked(till: Path) -> None:
+    """Else a view of which too much would be kept has it computed anew in every second step."""
+    put(till, 0)
+    run(till)
+    kept = placement(till, "by_good").state
+    put(till, 1)
+    run(till, choice=replace(FOLLOWING, way=lambda method, sizes: Way.RECOMPUTED))
+    assert ways(till)[-1]["by_good"] == Way.RECOMPUTED
+    assert placement(till, "by_good").state == kept
+    require_right(till)
+    put(till, 2)
+    run(till)
+    assert ways(till)[-1]["by_good"] == Way.ANEW, "it is not that of the step before"
+    require_right(till)
+
+
 def test_groups_are_computed_anew_where_what_is_kept_has_no_rule(tmp_path: Path) -> None:
     query = (
         "SELECT v.who, MAX(s.amount) AS amount, COUNT(*) AS n FROM visits v LEFT JOIN sales s ON s.id = v.who GROUP BY v.who"
