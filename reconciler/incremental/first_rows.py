@@ -18,7 +18,7 @@ from reconciler.base.names import fold
 from reconciler.incremental.kept_aggregate import KEPT, ROWS, Finished, columns_of, key_columns
 from reconciler.incremental.model import KeptAggregate
 from reconciler.sql.block_model import KeyUse, Span
-from reconciler.sql.block_texts import split
+from reconciler.sql.block_texts import closing, split
 from reconciler.sql.lexer import Kind, Token, query_tokens, unquote
 
 PLACE: Final = "place"
@@ -131,7 +131,7 @@ def _term(parts: Finished, kept: KeptAggregate, tokens: Sequence[Token], span: S
         end -= 2
     if end > 1 and own[end - 1].is_word("ASC", "DESC"):
         end -= 1
-    expression, how = own[:end], " ".join(token.text for token in own[end:])
+    expression, how = _bare(own[:end]), " ".join(token.text for token in own[end:])
     names = _names(kept, tokens)
     if len(expression) == 1 and expression[0].kind in (Kind.WORD, Kind.QUOTED):
         if expression[0].is_word("ALL"):
@@ -145,6 +145,13 @@ def _term(parts: Finished, kept: KeptAggregate, tokens: Sequence[Token], span: S
     elif any(two.kind in (Kind.WORD, Kind.QUOTED) and fold(unquote(two)) in names for two in _unqualified(expression)):
         return None
     return parts.of(Span(expression[0].start, expression[-1].end)), how
+
+
+def _bare(tokens: Sequence[Token]) -> Sequence[Token]:
+    """Without parentheses around all of them: Spark looks through these, for the number of an item as well."""
+    while len(tokens) > 2 and tokens[0].is_symbol("(") and closing(tokens, 0) == len(tokens) - 1:
+        tokens = tokens[1:-1]
+    return tokens
 
 
 def _item(parts: Finished, kept: KeptAggregate, at: int) -> str:

@@ -11,7 +11,6 @@ it is computed anew from the relations as they are.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -28,7 +27,6 @@ from reconciler.incremental.choice import Sizes, must_find
 from reconciler.incremental.linked_reads import TermReads
 from reconciler.incremental.model import KeptAggregate, Way, reads_of_terms
 from reconciler.incremental.summaries import summary_of
-from reconciler.materialize.apply_effects import remove
 from reconciler.materialize.changed_sources import needed_sources, with_terms
 from reconciler.materialize.kept_summaries import Summarised
 from reconciler.materialize.staged_columns import remember_columns, staged_columns
@@ -122,8 +120,8 @@ class Kept:
         if built.rows >= self.around.choice.many_groups and not is_alone:
             summarised = self._summarised(types)
             summary = None if summarised is None else summarised.anew((state.folder,), step, form)
-            is_small = summary is not None and self._is_small(summary, built.rows)
-            state = replace(state, summary=summary) if is_small else replace(state, form=form + _ALONE)
+            summary = self._if_small(summarised, summary, built.rows)
+            state = replace(state, summary=summary, form=form if summary is not None else form + _ALONE)
         elif is_alone:
             state = replace(state, form=form + _ALONE)
         return KeptGroups(replace(state, former=_former(known, state, step)), types, built.at_once)
@@ -140,11 +138,10 @@ class Kept:
         if built.rows:
             followed = summarised.after(summary, [one.folder for one in groups], folder, step, form)
             groups = (*groups, StateSegment(folder, step, built.rows, built.bytes))
-            is_small = followed is not None and self._is_small(followed, sum(one.rows for one in groups))
-            groups = summarised.joined(groups, step, form, is_last=not is_small)
-            after = followed if is_small else None
+            after = self._if_small(summarised, followed, sum(one.rows for one in groups))
+            groups = summarised.joined(groups, step, form, is_last=after is None)
         if all(one.folder != folder for one in groups):
-            self._let_go(folder)
+            summarised.let_go(folder)
         last, earlier = groups[-1], groups[:-1]
         rows, size = sum(one.rows for one in groups), sum(one.bytes for one in groups)
         form = form if after is not None else form + _ALONE
@@ -223,9 +220,12 @@ class Kept:
             return None
         return Summarised(self.engine, self.program, self.view, self.around.location, self.method, types, summary)
 
-    def _is_small(self, summary: SummaryState, groups: int) -> bool:
-        """Whether a summary is small beside so many groups: it is written anew by each step."""
-        return summary.rows <= self.around.choice.share_of_summary * groups
+    def _if_small(self, summarised: Summarised | None, summary: SummaryState | None, groups: int) -> SummaryState | None:
+        """A summary that is small beside so many groups, as it is written anew by each step. Another one goes."""
+        if summarised is None or summary is None or summary.rows <= self.around.choice.share_of_summary * groups:
+            return summary
+        summarised.let_go(summary.folder)
+        return None
 
     @property
     def _is_alone(self) -> bool:
@@ -234,10 +234,6 @@ class Kept:
 
     def _folder(self, step: int, form: str, what: str) -> str:
         return staging_folder(self.program.name, "kept", str(step), self.view.name, form, what)
-
-    def _let_go(self, folder: str) -> None:
-        with suppress(EngineError):  # on an object store; a prune removes it
-            remove(self.engine, join_location(self.around.location, folder))
 
     def _types_of(self, state: StreamState) -> dict[str, str]:
         return self._types(staged_columns(join_location(self.around.location, state.folder)))

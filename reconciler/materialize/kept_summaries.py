@@ -9,6 +9,7 @@ where it is not small beside the groups: then a step reads and writes all of the
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -20,6 +21,7 @@ from reconciler.engine.sources import CHANGE_COLUMN, LinkedSource, LogSource, So
 from reconciler.incremental import summaries
 from reconciler.incremental.kept_aggregate import KEPT, ROWS, columns_of, key_columns
 from reconciler.incremental.model import KeptAggregate
+from reconciler.materialize.apply_effects import remove
 from reconciler.materialize.staged_columns import remember_columns, staged_columns
 from reconciler.materialize.view_steps import ENDED
 from reconciler.project.program.model import Program, View
@@ -80,6 +82,8 @@ class Summarised:
             state = None
         if state is not None and summaries.is_enough(self.summary, state.rows, are_all=state.has_all):
             return state
+        if state is not None:
+            self.let_go(state.folder)
         return self.anew((*were, came), step, form)
 
     def rest(self, state: SummaryState) -> tuple[str, tuple[Source, ...]]:
@@ -115,6 +119,11 @@ class Summarised:
         built = self.engine.build_view(replace(build, terms=ask.terms, is_kept=True))
         remember_columns(staging, built.columns)
         return StateSegment(folder, step, built.rows, built.bytes)
+
+    def let_go(self, folder: str) -> None:
+        """Remove a folder that no step comes to name."""
+        with suppress(EngineError):  # on an object store; a prune removes it
+            remove(self.engine, join_location(self.location, folder))
 
     def _followed(self, known: SummaryState, were: Sequence[str], came: str, step: int, form: str) -> SummaryState:
         query = summaries.changed_summary_query(

@@ -54,14 +54,14 @@ def _text(engine: Engine, program: Program, query: str, relations: tuple[str, ..
             _known.move_to_end(asked)
             return _known[asked]
     selection = Selection(f"SELECT {query} AS value", sources, settings)
+    text = None
     try:
         found = engine.select(selection)
+        text = _literal(found.columns[0], found.rows[0][0])
     except EngineError as error:
         if error.code in ENDED:
             raise
-        # The query says what is wrong with it.
-        return None
-    text = _literal(found.columns[0], found.rows[0][0])
+        # What is wrong with it the query says; or Python has no such value.
     with _lock:
         _known[asked] = text
         if len(_known) > _MOST:

@@ -203,6 +203,11 @@ class Reading:
         ):
             return self._alias(node, clause)
         meaning = meaning_of(node, self.groups.scope)
+        if clause is _Clause.ORDER and isinstance(node, exp.Column) and not node.table:
+            # ORDER BY knows the columns of the result before those of FROM: `SELECT s.v … ORDER BY v`.
+            named = {meaning_of(item, self.groups.scope) for item in self.node.expressions if _is_named(item, node)}
+            if named - {meaning}:
+                raise Refused(NotKept(f"{node.name} in ORDER BY may mean a column or an item", "give the item another name"))
         if meaning in self.keys:
             span = whole or self._span(node)
             if span is None:
@@ -313,6 +318,11 @@ class Reading:
 def _is_one_value(distinct: exp.Distinct) -> bool:
     """Whether DISTINCT takes one expression that may be a key: a number by itself would be that of an item."""
     return len(distinct.expressions) == 1 and not isinstance(distinct.expressions[0].unnest(), exp.Literal)
+
+
+def _is_named(item: exp.Expr, column: exp.Column) -> bool:
+    """Whether an item without an alias has the name of a column."""
+    return isinstance(item, exp.Column | exp.Dot) and fold(item.name) == fold(column.name)
 
 
 def meaning_of(node: exp.Expr, scope: Scope) -> Hashable:

@@ -49,10 +49,10 @@ def single_values(query: str, relations: Mapping[str, Mapping[str, str | None]])
 
 
 def with_texts(query: str, texts: Sequence[tuple[Span, str]]) -> str:
-    """A query with other texts in some places, which are in their order."""
+    """A query with other texts in some places, which are in their order. A word may stand right before a parenthesis."""
     parts, position = [], 0
     for span, text in texts:
-        parts += [query[position : span.start], text]
+        parts += [query[position : span.start], f" {text} "]
         position = span.end
     return "".join((*parts, query[position:]))
 

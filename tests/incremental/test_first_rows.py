@@ -2,8 +2,10 @@
 
 import pytest
 
+from reconciler.incremental.derive import derived
 from reconciler.incremental.first_rows import FirstRows, first_rows
 from reconciler.incremental.kept_aggregate import columns_of
+from reconciler.incremental.model import KeptAggregate
 from reconciler.incremental.summaries import summary_of
 from tests.incremental.queries import kept_of
 
@@ -24,6 +26,7 @@ def first_of(query: str) -> FirstRows | None:
         ("2, t.k nulls first", (("`__kept`.`key_1`", ""), ("`__kept`.`key_0`", "nulls first"))),
         ("NAME, `s`", (("`__kept`.`key_1`", ""), (f"({SUM})", ""))),
         ("SUM(v) - COUNT(*), g", ((f"{SUM} - `__kept`.`rows`", ""), ("`__kept`.`key_1`", ""))),
+        ("(2) DESC, ((s)), k", (("`__kept`.`key_1`", "DESC"), (f"({SUM})", ""), ("`__kept`.`key_0`", ""))),
         ("coalesce(k, 3) DESC", (("coalesce(`__kept`.`key_0`, 3)", "DESC"),)),
     ],
 )
@@ -77,3 +80,10 @@ def test_the_least_of_floating_numbers_has_no_summary() -> None:
     types = dict.fromkeys(columns_of(kept), "BIGINT")
     assert summary_of(kept, types) is not None
     assert summary_of(kept, {**types, "key_0": "DOUBLE"}) is None
+
+
+@pytest.mark.parametrize(("order", "is_told"), [("v", False), ("n, v", False), ("s.v", True), ("n", True)])
+def test_a_name_in_order_by_is_not_taken_for_a_column_where_an_item_has_it(order: str, is_told: bool) -> None:
+    query = f"SELECT s.v, COUNT(*) AS n FROM t GROUP BY s.v, v ORDER BY {order} LIMIT 1"
+    found = derived(query, (("t", (("s", "STRUCT<v: INT>"), ("v", "INT"))),))
+    assert isinstance(found, KeptAggregate) is is_told

@@ -12,6 +12,7 @@ import pytest
 
 from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Built, ViewBuild
+from reconciler.incremental.choice import Choice
 from reconciler.incremental.model import Way
 from reconciler.registry.placements import StreamState
 from tests.engine.delta_writer import DeltaWriter
@@ -95,7 +96,8 @@ def test_a_step_writes_no_more_than_what_changed(many: Path) -> None:
     assert rows(many, "best")[(5, 3, 350)] == 1
 
 
-def test_folders_that_nobody_needs_go(many: Path) -> None:
+@pytest.mark.parametrize("share", [MANY, replace(MANY, share_of_summary=0.01)])
+def test_folders_that_nobody_needs_go(share: Choice, many: Path) -> None:
     manifest = many / "pipelines/till/pipeline.yaml"
     manifest.write_text(
         manifest.read_text().replace("  connectors:", "  runtime: {checkpoint_interval: 86400s}\n  connectors:")
@@ -104,7 +106,7 @@ def test_folders_that_nobody_needs_go(many: Path) -> None:
     before = {name: folders_of(many, name) for name in QUERIES}
     for number in range(1, 5):
         bring(many, number, [(300 + number, number)], [number])
-    run(many, engine(), MANY)
+    run(many, engine(), share)
     require_all_right(many)
     for name in QUERIES:
         state = state_of(many, name)

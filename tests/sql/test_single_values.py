@@ -14,6 +14,7 @@ RELATIONS = {"t": {"k": "INT", "v": "INT"}, "u": {"k": "INT", "f": "INT"}}
         ("SELECT k FROM t WHERE ( SELECT COUNT(*) FROM u x, t WHERE x.k = t.k ) <= v", None),
         ("SELECT k FROM t WHERE v BETWEEN (SELECT MIN(f) FROM u) AND (SELECT MAX(f) + 1 AS m FROM u)", None),
         ("SELECT k FROM t WHERE NOT (v + (SELECT MAX(f) FROM u WHERE k > 2) > 3)", ["(SELECT MAX(f) FROM u WHERE k > 2)"]),
+        ("SELECT k FROM t WHERE NOT(SELECT COUNT(*) FROM u) = v AND(SELECT MAX(f) FROM u)> 1", None),
         (
             "SELECT k FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND u.f > (SELECT MAX(v) FROM t))",
             ["(SELECT MAX(v) FROM t)"],
