@@ -44,7 +44,7 @@ RESULTS: Final = ROOT / "bench" / "results" / "tpch.json"
 _WARM: Final = 6
 _GIVEN_UP: Final = GivenUp()
 """As one run has it, of all steps."""
-_KEYS: Final = {
+KEYS: Final = {
     "region": "r_regionkey",
     "nation": "n_nationkey",
     "supplier": "s_suppkey",
@@ -92,17 +92,17 @@ def main(scale: tuple[float, ...], orders: int, steps: int, views: str, fan: int
 def _measured(
     root: Path, engine: Engine, scale: float, orders: int, steps: int, queries: dict[str, str]
 ) -> dict[str, dict[str, Any]]:
-    tables = _columns()
+    tables = table_columns()
     history = write_history(root / "data", scale, tables)
     project = root / "project"
-    write_pipeline(project, root / "data", tables, queries, _KEYS)
+    write_pipeline(project, root / "data", tables, queries, KEYS)
     Project.open(project, engine=engine).pipeline("tpch").apply()
     _step(project, engine, Choice())
     changes = enumerate(changes_of_orders(history, orders))
-    followed = [_next_step(project, engine, Choice(), changes) for _ in range(_WARM + steps)][_WARM:]
+    followed = [next_step(project, engine, Choice(), changes) for _ in range(_WARM + steps)][_WARM:]
     _require_equal(project, engine, queries)
     anew = Choice(few_rows=0, way=recomputed)
-    from_queries = [_next_step(project, engine, anew, changes) for _ in range(1 + steps)][1:]
+    from_queries = [next_step(project, engine, anew, changes) for _ in range(1 + steps)][1:]
     return {
         name: {
             "query": round(median(cpu[name] for cpu, _ in from_queries), 3),
@@ -121,26 +121,27 @@ def _fan(engine: Engine, scale: float, orders: int, steps: int, many: int) -> fl
         f" WHERE l_linenumber <> {at} GROUP BY l_returnflag, l_linestatus"
         for at in range(many)
     }
-    tables = {name: of for name, of in _columns().items() if name in ("orders", "lineitem")}
+    tables = {name: of for name, of in table_columns().items() if name in ("orders", "lineitem")}
     with tempfile.TemporaryDirectory() as scratch:
         root, project = Path(scratch), Path(scratch) / "project"
         history = write_history(root / "data", scale, tables)
-        write_pipeline(project, root / "data", tables, queries, _KEYS)
+        write_pipeline(project, root / "data", tables, queries, KEYS)
         Project.open(project, engine=engine).pipeline("tpch").apply()
         _step(project, engine, Choice())
         changes = enumerate(changes_of_orders(history, orders))
-        taken = [_next_step(project, engine, Choice(), changes, by_view=False)[0]["step"] for _ in range(_WARM + steps)]
+        taken = [next_step(project, engine, Choice(), changes, by_view=False)[0]["step"] for _ in range(_WARM + steps)]
     return round(median(taken[_WARM:]), 3)
 
 
-def _columns() -> dict[str, dict[str, str]]:
+def table_columns() -> dict[str, dict[str, str]]:
     """The tables: their columns with their types."""
     return {table: {name: str(kind) for name, kind in of.items()} for table, of in columns().items()}
 
 
-def _next_step(
+def next_step(
     project: Path, engine: Engine, choice: Choice, changes: Iterator[tuple[int, dict[str, str]]], *, by_view: bool = True
 ) -> tuple[dict[str, float], dict[str, str]]:
+    """Bring what comes next, and take a step: see `_step`."""
     number, files = next(changes)
     for table, text in files.items():
         (project / f"live/{table}/{number:03}.json").write_text(text)

@@ -1,0 +1,79 @@
+"""What a step of TPC-H's views costs at two scales, step by step in turns: how much of it depends on how much there is.
+
+    python -m bench.tpch_growth [--scale 0.1] [--scale 1] [--orders 75] [--warm 8] [--steps 10] [--views q01,q03]
+
+The pipelines are those of `bench.tpch`, at both scales in one process. A step of one is followed by the same step of the
+other: so what else the machine does, which may double the figures of an hour, is in both. CPU seconds of each view's part of
+a step, Python and Java together; medians. Results stand in bench/results/tpch_growth.json.
+"""
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+import click
+
+from bench.incremental import changes_of_orders, write_history, write_pipeline
+from bench.plan import ROOT, Ratio
+from bench.tpch import KEYS, next_step, table_columns
+from reconciler.engine.protocol import Engine
+from reconciler.engine.spark.engine import spark_engine
+from reconciler.incremental.choice import Choice
+from reconciler.service.project import Project
+from tests.incremental.tpch import QUERIES, query
+
+RESULTS: Final = ROOT / "bench" / "results" / "tpch_growth.json"
+
+
+@click.command()
+@click.option(
+    "--scale", default=[0.1, 1.0], multiple=True, show_default=True, help="Of TPC-H, two: 6,000,000 lineitems at 1."
+)
+@click.option("--orders", default=75, show_default=True, help="How many new orders a step brings.")
+@click.option("--warm", default=8, show_default=True, help="How many steps come first.")
+@click.option("--steps", default=10, show_default=True, help="How many steps are measured.")
+@click.option("--views", default="", help="Which of the queries, `q01` say; all.")
+@click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Where to write them as JSON.")
+def main(scale: tuple[float, ...], orders: int, warm: int, steps: int, views: str, results: Path) -> None:
+    """Take the steps, show CPU by view, write it as JSON."""
+    chosen = {name: query(name) for name in QUERIES if not views or name in views.split(",")}
+    engine = spark_engine()
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            pipelines = [_pipeline(Path(scratch) / str(one), engine, one, orders, chosen) for one in sorted(scale)]
+            taken = [[next_step(*one[:1], engine, Choice(), one[1])[0] for one in pipelines] for _ in range(warm + steps)]
+    finally:
+        engine.close()
+    medians = [{name: median(step[at][name] for step in taken[warm:]) for name in taken[-1][at]} for at in range(2)]
+    growth = {name: medians[1][name] / medians[0][name] for name in medians[0]}
+    for name, ratio in growth.items():
+        click.echo(f"{name:5} {medians[0][name]:.3f} {medians[1][name]:.3f} {ratio:.2f}")
+    of_views = [ratio for name, ratio in growth.items() if name in chosen]
+    for one in (
+        Ratio("growth, median of the views", round(median(of_views), 2), 1.1),
+        Ratio("most", round(max(of_views), 2), 1.3),
+    ):
+        click.echo(f"{one.name}: {one.value:.2f} (target {one.target}){'' if one.is_met else '  MISSED'}")
+    told = {str(one): {name: round(value, 3) for name, value in medians[at].items()} for at, one in enumerate(sorted(scale))}
+    results.parent.mkdir(parents=True, exist_ok=True)
+    results.write_text(json.dumps({"orders": orders, "scales": told}, indent=2) + "\n")
+
+
+def _pipeline(
+    root: Path, engine: Engine, scale: float, orders: int, queries: dict[str, str]
+) -> tuple[Path, Iterator[tuple[int, dict[str, str]]]]:
+    """A pipeline whose history is read, and what its steps bring."""
+    tables, project = table_columns(), root / "project"
+    history = write_history(root / "data", scale, tables)
+    write_pipeline(project, root / "data", tables, queries, KEYS)
+    Project.open(project, engine=engine).pipeline("tpch").apply()
+    changes = enumerate(changes_of_orders(history, orders))
+    next_step(project, engine, Choice(), changes)
+    return project, changes
+
+
+if __name__ == "__main__":
+    main()
