@@ -21,12 +21,12 @@ from reconciler.incremental.in_place import views_in_place, written_query
 from reconciler.incremental.model import FLOATING, ChangedGroups, KeptAggregate, LinearRows, Maintenance, Method, Recompute
 from reconciler.project.program.model import Program, Read, Table, View
 from reconciler.project.program.settings import SPARK, are_read_plainly, decisive_settings
-from reconciler.sql.block_model import NO_AGGREGATE, AggregateBlock, NotKept, Span
+from reconciler.sql.block_model import NO_AGGREGATE, AggregateBlock, NotKept, SingleValue, Span
 from reconciler.sql.lexer import query_tokens
 from reconciler.sql.lineage import ALL_COLUMNS
-from reconciler.sql.single_values import SingleValue, with_texts
 from reconciler.sql.stars import holds_columns
 from reconciler.sql.surroundings import USUAL
+from reconciler.sql.token_lists import with_texts
 
 _SAY_NOTHING: Final = frozenset({SPARK, "spark.sql.session.timeZone"})
 """What decides results and has no say in what sums and counts are."""

@@ -18,8 +18,8 @@ from reconciler.base.names import fold
 from reconciler.incremental.kept_aggregate import KEPT, ROWS, Finished, columns_of, key_columns
 from reconciler.incremental.model import KeptAggregate
 from reconciler.sql.block_model import KeyUse, Span
-from reconciler.sql.block_texts import closing, split
 from reconciler.sql.lexer import Kind, Token, query_tokens, unquote
+from reconciler.sql.token_lists import closing, split
 
 PLACE: Final = "place"
 """The column with the number of a group in the order, from 1."""

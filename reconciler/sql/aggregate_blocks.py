@@ -36,7 +36,7 @@ from reconciler.sql.block_model import (
     Span,
     Use,
 )
-from reconciler.sql.block_texts import block_text, closing, means
+from reconciler.sql.block_texts import block_text, means
 from reconciler.sql.limits import TooMuch
 from reconciler.sql.linear_walk import relation_uses, written_span
 from reconciler.sql.places import own_offset
@@ -46,6 +46,7 @@ from reconciler.sql.repeatable import Number
 from reconciler.sql.scopes import Scope
 from reconciler.sql.surroundings import QuerySurroundings
 from reconciler.sql.times_of_today import may_take_today
+from reconciler.sql.token_lists import closing
 
 _KINDS: Final = {
     **dict.fromkeys(("count", "count_if"), "count"),

@@ -159,6 +159,15 @@ class GroupedQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class SingleValue:
+    """A subquery for one value that is the same for all rows (`single_values`): where it stands in the query, with its
+    parentheses, and the relations (keys) that it reads."""
+
+    span: Span
+    relations: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class NotKept:
     """Why the result of a query can't follow what changes: what stands in the way, and what would help (None: nothing that
     is known)."""

@@ -5,16 +5,17 @@ Spark reserves no word, and a column may bear any of these. So each part that is
 the node that it stands for; else there is no answer. Texts that are put together from such parts say what the query says.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
 from sqlglot import exp
 
 from reconciler.sql.block_model import BlockText, Span
-from reconciler.sql.lexer import Kind, Token
+from reconciler.sql.lexer import Token
 from reconciler.sql.places import offset_of
 from reconciler.sql.query import Parsed, parse_query
+from reconciler.sql.token_lists import split
 
 _SET_OPERATORS: Final = ("UNION", "EXCEPT", "INTERSECT", "MINUS")
 _AFTER_HAVING: Final = ("WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET")
@@ -48,29 +49,6 @@ def means(text: str, node: exp.Expr) -> bool:
     """Whether a text by itself is the expression that the node is."""
     item = _item(text)
     return item is not None and item == node
-
-
-def closing(tokens: Sequence[Token], opening: int) -> int | None:
-    """The index of the parenthesis that closes the one at that index."""
-    depth = 0
-    for index in range(opening, len(tokens)):
-        depth += tokens[index].is_symbol("(") - tokens[index].is_symbol(")")
-        if depth == 0:
-            return index
-    return None
-
-
-def split(tokens: Sequence[Token]) -> Iterator[Span]:
-    """The parts of a list between its commas."""
-    depth = first = 0
-    for index, token in enumerate(tokens):
-        if token.kind is Kind.SYMBOL:
-            depth += (token.text in "([") - (token.text in ")]")
-            if depth == 0 and token.text == "," and index > first:
-                yield Span(tokens[first].start, tokens[index - 1].end)
-                first = index + 1
-    if first < len(tokens):
-        yield Span(tokens[first].start, tokens[-1].end)
 
 
 def _end(tokens: Sequence[Token], begin: int) -> int:

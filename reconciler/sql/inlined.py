@@ -12,11 +12,11 @@ from sqlglot import exp
 
 from reconciler.base.names import fold
 from reconciler.sql.block_model import Span
-from reconciler.sql.block_texts import closing
 from reconciler.sql.lexer import Kind, Token, unquote
 from reconciler.sql.linear_walk import written_span
 from reconciler.sql.query import Parsed, parse_query
 from reconciler.sql.references import relation_key
+from reconciler.sql.token_lists import closing
 
 _LONGEST: Final = 10_000
 """Of a query that others are written into, in characters."""

@@ -15,8 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
-from reconciler.base.dataclass import dataclass
-from reconciler.sql.block_model import Span
+from reconciler.sql.block_model import SingleValue, Span
 from reconciler.sql.block_texts import block_text
 from reconciler.sql.joined_columns import Sight, items_of_from
 from reconciler.sql.lexer import Token
@@ -25,14 +24,6 @@ from reconciler.sql.references import relation_key
 
 _BEYOND = ("with_", "laterals", "group", "having", "limit", "offset", "qualify", "windows", "sort", "cluster", "distribute")
 """Parts of a SELECT with which it may give other than one row, or is not looked at."""
-
-
-@dataclass(frozen=True, slots=True)
-class SingleValue:
-    """Such a subquery: where it stands in the query, with its parentheses, and the relations (keys) that it reads."""
-
-    span: Span
-    relations: frozenset[str]
 
 
 def single_values(query: str, relations: Mapping[str, Mapping[str, str | None]]) -> tuple[SingleValue, ...]:
@@ -46,15 +37,6 @@ def single_values(query: str, relations: Mapping[str, Mapping[str, str | None]])
         if _is_of_its_own(node.this, relations) and (span := _span(query, parsed.tokens, node.this)) is not None
     ]
     return tuple(sorted(found, key=lambda one: one.span.start))
-
-
-def with_texts(query: str, texts: Sequence[tuple[Span, str]]) -> str:
-    """A query with other texts in some places, which are in their order. A word may stand right before a parenthesis."""
-    parts, position = [], 0
-    for span, text in texts:
-        parts += [query[position : span.start], f" {text} "]
-        position = span.end
-    return "".join((*parts, query[position:]))
 
 
 def _candidates(tree: exp.Expr) -> Iterator[exp.Subquery]:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from reconciler.sql.single_values import single_values, with_texts
+from reconciler.sql.single_values import single_values
+from reconciler.sql.token_lists import with_texts
 
 RELATIONS = {"t": {"k": "INT", "v": "INT"}, "u": {"k": "INT", "f": "INT"}}
 
