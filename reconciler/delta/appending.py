@@ -11,15 +11,14 @@ from typing import Final
 
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import RegistryConflict, RegistryError
-from reconciler.base.version import __version__
 from reconciler.delta.arrow_rows import is_plain
 from reconciler.delta.arrow_writes import has_known_settings
 from reconciler.delta.commits import version_with
-from reconciler.delta.log_entries import after_commit, put_entry
+from reconciler.delta.log_entries import ENGINE_INFO, after_commit, put_entry
 from reconciler.delta.opening import is_local, join_location, open_table
 from reconciler.delta.overwriting import added_action
-from reconciler.delta.publishing import add_actions
 from reconciler.delta.short_logs import open_log
+from reconciler.delta.staged_tables import staged_table
 from reconciler.delta.transactions import USER_METADATA, commit_properties, has_transaction, mark_of, name_of
 from reconciler.delta.writing import writing
 from reconciler.engine.stored import Transaction
@@ -46,14 +45,13 @@ def publish_added(
         return _version_with(location, int(table.version()), transaction)
     if after is not None and table.version() != after:
         return None
-    staged = open_table(join_location(location, staging))
+    staged = staged_table(join_location(location, staging), staging)
     if staged is None:
         raise RegistryConflict("G605", f"nothing is staged at {join_location(location, staging)}")
-    if _columns(staged.schema().to_json()) != _columns(table.schema().to_json()):
+    if _columns(staged.schema.to_json()) != _columns(table.schema().to_json()):
         raise RegistryConflict("G605", f"the staged table at {join_location(location, staging)} has other columns")
-    actions = add_actions(staged, staging)
     expected = int(table.version())
-    with writing(location, expected, data=_ABOUT_AN_ACTION * len(actions)):
+    with writing(location, expected, data=_ABOUT_AN_ACTION * len(staged.files)):
         if is_local(location) and is_plain(table) and has_known_settings(table):
             now = time.time_ns() // 1_000_000
             information = {
@@ -62,11 +60,11 @@ def publish_added(
                 "operationParameters": {"mode": "Append", "partitionBy": "[]"},
                 "readVersion": expected,
                 "isBlindAppend": True,
-                "engineInfo": f"reconcile/{__version__}",
+                "engineInfo": ENGINE_INFO,
                 "reconcile.transaction": name_of(transaction),
                 **({USER_METADATA: canonical_json(commit)} if commit else {}),
             }
-            entry = [{"txn": mark_of(transaction, now)}, *({"add": added_action(action)} for action in actions)]
+            entry = [{"txn": mark_of(transaction, now)}, *({"add": added_action(action)} for action in staged.files)]
             if put_entry(location, expected + 1, information, entry):
                 after_commit(location, expected + 1, table.metadata().configuration)
                 return expected + 1
@@ -74,7 +72,9 @@ def publish_added(
             current = open_table(location)
             if current is not None and int(current.version()) == expected:
                 properties = commit_properties(transaction, commit)
-                current.create_write_transaction([*actions], "append", current.schema(), [], commit_properties=properties)
+                current.create_write_transaction(
+                    [*staged.files], "append", current.schema(), [], commit_properties=properties
+                )
                 return expected + 1
     # Somebody else made that commit: the same, perhaps.
     again = open_table(location)

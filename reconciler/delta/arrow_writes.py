@@ -20,15 +20,14 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import uuid4
 
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import RegistryConflict, RegistryError
-from reconciler.base.version import __version__
 from reconciler.delta.arrow_rows import OpenedTable, PlainTable, StoredFile, arrow_schema
 from reconciler.delta.arrow_statistics import statistics_text
-from reconciler.delta.log_entries import after_commit, put_entry
+from reconciler.delta.log_entries import ENGINE_INFO, after_commit, put_entry
 from reconciler.delta.objects import put_object, remove_objects
 from reconciler.delta.opening import is_local, open_table
 from reconciler.delta.transactions import USER_METADATA, has_transaction, mark_of
@@ -37,7 +36,8 @@ from reconciler.engine.stored import Transaction
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from deltalake import DeltaTable
+    from deltalake import DeltaTable, Metadata
+    from deltalake.table import ProtocolVersions
 
 _FEATURES: Final = frozenset({"timestampNtz", "invariants", "appendOnly"})
 _SETTINGS: Final = frozenset(
@@ -77,7 +77,15 @@ def is_writable(table: OpenedTable, nulls_are_checked: bool = False) -> bool:
     )
 
 
-def has_known_settings(table: "DeltaTable") -> bool:
+class Described(Protocol):
+    """A table as its log describes it, such as one that is open."""
+
+    def protocol(self) -> "ProtocolVersions": ...
+
+    def metadata(self) -> "Metadata": ...
+
+
+def has_known_settings(table: Described) -> bool:
     """Whether a table asks nothing of writers but what its columns say."""
     protocol = table.protocol()
     is_old = protocol.min_reader_version == 1 and protocol.min_writer_version <= 2
@@ -126,7 +134,7 @@ def overwrite(
     if needs_features(schema) and not needs_features(table.schema):
         raise ValueError(f"the table at {table.location} lacks a feature for its new columns")
     said = _information("WRITE", {"mode": "Overwrite", "partitionBy": "[]", "canOverwriteSchema": True}, commit)
-    first = [] if schema == table.schema else [with_schema(table.opened, schema)]
+    first = [] if schema == table.schema else [with_schema(table.opened.metadata(), schema)]
     return _Write(table.location, table, transaction).commit(said, rows, table.files, first)
 
 
@@ -242,7 +250,7 @@ class _Write:
                 **said,
                 **({} if expected is None else {"readVersion": expected}),
                 "operationMetrics": _metrics(rows, added, gone, said.get("operationMetrics", {})),
-                "engineInfo": f"reconcile/{__version__}",
+                "engineInfo": ENGINE_INFO,
             }
             adds = [] if added is None else [{"add": added}]
             removes = [removed(file, self._changes_rows) for file in gone]
@@ -344,9 +352,8 @@ def removed(file: StoredFile, changes_rows: bool) -> JsonObject:
     }
 
 
-def with_schema(table: "DeltaTable", schema: JsonObject) -> JsonObject:
-    """The action by which the table has these columns from now on; all else of it stays."""
-    found = table.metadata()
+def with_schema(found: "Metadata", schema: JsonObject) -> JsonObject:
+    """The action by which a table that is described so has these columns from now on; all else of it stays."""
     told = _as_metadata(str(found.id), schema, found.configuration, found.created_time)
     named = {"name": found.name, "description": found.description}
     return {"metaData": {**{name: text for name, text in named.items() if text is not None}, **told}}

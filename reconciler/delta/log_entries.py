@@ -22,10 +22,14 @@ from uuid import uuid4
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import ReconcileError, RegistryError
+from reconciler.base.version import __version__
 from reconciler.delta.objects import put_new_object, read_objects
 from reconciler.delta.opening import is_local, local_path, open_table
 from reconciler.delta.short_logs import last_checkpoint_pays_until, put_checkpoint
 from reconciler.delta.writing import writing
+
+ENGINE_INFO: Final = f"reconcile/{__version__}"
+"""What commits that are made here say of who made them."""
 
 _EVERY: Final = 10
 _INTERVAL: Final = "delta.checkpointInterval"

@@ -16,11 +16,10 @@ from uuid import uuid4
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import RegistryError
-from reconciler.base.version import __version__
 from reconciler.delta.arrow_rows import StoredFile, is_plain, plain_files
 from reconciler.delta.arrow_statistics import statistics_text
 from reconciler.delta.arrow_writes import has_known_settings, parquet_of, removed
-from reconciler.delta.log_entries import put_entry
+from reconciler.delta.log_entries import ENGINE_INFO, put_entry
 from reconciler.delta.objects import put_object, remove_objects
 from reconciler.delta.opening import is_local
 from reconciler.delta.transactions import mark_of
@@ -81,7 +80,7 @@ def _commit(
         "operation": "WRITE",
         "operationParameters": {**parameters, "partitionBy": "[]"},
         "readVersion": expected,
-        "engineInfo": f"reconcile/{__version__}",
+        "engineInfo": ENGINE_INFO,
         **said,
     }
     put_object(location, file.path, text)

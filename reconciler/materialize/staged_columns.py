@@ -1,17 +1,17 @@
 """The columns of tables in staging folders, remembered: such a folder is written once, and a step asks for those of the step
 before. On an object store they are read each time."""
 
-from collections import OrderedDict
 from threading import Lock
 from typing import Final
 
+from reconciler.base.recently_used import RecentlyUsed
 from reconciler.delta.entries import Entry, entry_of
 from reconciler.delta.tables import typed_columns
 from reconciler.engine.protocol import ColumnType
 
 _MOST: Final = 2_000
 
-_known: Final[OrderedDict[tuple[str, Entry], tuple[ColumnType, ...]]] = OrderedDict()
+_known: Final[RecentlyUsed[tuple[str, Entry], tuple[ColumnType, ...]]] = RecentlyUsed(_MOST)
 _lock: Final = Lock()
 
 
@@ -35,6 +35,4 @@ def remember_columns(location: str, columns: tuple[ColumnType, ...]) -> None:
     if entry is None:
         return
     with _lock:
-        _known[location, entry] = columns
-        if len(_known) > _MOST:
-            _known.popitem(last=False)
+        _known.put((location, entry), columns)

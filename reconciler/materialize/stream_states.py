@@ -20,10 +20,14 @@ from reconciler.state.checkpoints import is_checkpointed
 def remove_former_states(target: Target, engine: Engine, before: Head, after: Head) -> None:
     """Remove what streams no longer remember by since two steps before `after`, the head of a step that is published;
     `before` is the head of the step before it. The step stands, whatever becomes of this."""
+    is_needed: dict[tuple[int, int], bool] = {}
     with suppress(ReconcileError, OSError):
         for location, former in _left(before, after):
-            since = former.step if former.since is None else former.since
-            if not is_checkpointed(target, after.pipeline, since, former.step):
+            steps = former.step if former.since is None else former.since, former.step
+            # Of many streams these are the same steps.
+            if steps not in is_needed:
+                is_needed[steps] = is_checkpointed(target, after.pipeline, *steps)
+            if not is_needed[steps]:
                 for folder in (former.folder, *former.others):
                     remove(engine, join_location(target.warehouse, f"{location}/{folder}"))
 

@@ -6,6 +6,7 @@ import java.io.FileInputStream;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.Serializable;
+import java.lang.ref.SoftReference;
 import java.nio.ByteBuffer;
 import java.nio.channels.ReadableByteChannel;
 import java.util.ArrayList;
@@ -58,6 +59,8 @@ import org.apache.spark.sql.execution.arrow.ArrowConverters$;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.apache.spark.sql.execution.joins.BroadcastNestedLoopJoinExec;
 import org.apache.spark.sql.execution.joins.CartesianProductExec;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.internal.SQLConf$;
 import org.apache.spark.sql.types.AtomicType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DatetimeType;
@@ -273,24 +276,33 @@ public final class SmallRows {
     private static final AtomicLong TASKS = new AtomicLong(Long.MAX_VALUE);
 
     private final StructType columns;
+    private final SQLConf settings;
     private final ArrayList relations = new ArrayList();
     private QueryExecution query;
     private SparkPlan plan;
     private RDD rows;
     private byte[] task = null;
     private int partitions = 0;
+    private SoftReference copy = new SoftReference(null);
 
-    private Query(QueryExecution query, StructType columns, SparkPlan plan) {
+    private Query(QueryExecution query, StructType columns, SparkPlan plan, boolean interpretsParts) {
       this.query = query;
       this.columns = columns;
       this.plan = plan;
-      this.rows = new SQLExecutionRDD(plan.execute(), query.sparkSession().sessionState().conf());
+      this.settings = query.sparkSession().sessionState().conf().clone();
+      if (interpretsParts) {
+        this.settings.setConfString(SQLConf$.MODULE$.CODEGEN_FACTORY_MODE().key(), "NO_CODEGEN");
+      }
+      this.rows = new SQLExecutionRDD(plan.execute(), this.settings);
     }
 
-    /** The query of a frame. */
-    public static Query of(Dataset frame) {
+    /**
+     * The query of a frame. `interpretsParts`: whatever code its plan has, the small parts that Spark makes each time that
+     * it runs are interpreted. To write code for these takes longer than few rows do.
+     */
+    public static Query of(Dataset frame, boolean interpretsParts) {
       QueryExecution query = frame.queryExecution();
-      return (Query) query.sparkSession().withActive(new Planning(query, frame.schema()));
+      return (Query) query.sparkSession().withActive(new Planning(query, frame.schema(), interpretsParts));
     }
 
     /** The next of its relations. */
@@ -318,7 +330,9 @@ public final class SmallRows {
           return this.collect(output, mostRows, mostBytes);
         }
         Collected collected = new Collected(mostRows, mostBytes);
-        this.run(new Bounded(this.columns, mostRows, mostBytes), collected);
+        Running running = new Running(this, new Bounded(this.columns, mostRows, mostBytes), collected);
+        // Parts are made with the settings while rows are asked for, too.
+        SQLConf$.MODULE$.withExistingConf(this.settings, running);
         return write(collected, output);
       } finally {
         streams.close();
@@ -330,11 +344,8 @@ public final class SmallRows {
      * Run it in this thread, as Spark runs a task: of a copy that was serialized once, with memory of its own. Of a small job,
      * Spark takes most of the time for making tasks, handing them over and telling of them. It can't be stopped.
      */
-    private void run(Bounded bounded, Collected collected) throws IOException {
+    void run(Bounded bounded, Collected collected) {
       SparkEnv environment = SparkEnv.get();
-      SerializerInstance serializer = environment.closureSerializer().newInstance();
-      ClassTag tag = ClassTag$.MODULE$.apply(Object[].class);
-      byte[] written = Snappy.uncompress(this.task);
       for (int index = 0; index < this.partitions && !collected.isOver; index++) {
         long number = TASKS.decrementAndGet();
         TaskMemoryManager memory = new TaskMemoryManager(environment.memoryManager(), number);
@@ -344,15 +355,12 @@ public final class SmallRows {
         TaskContext$.MODULE$.setTaskContext(context);
         Throwable failure = null;
         try {
-          Object[] work = (Object[]) serializer.deserialize(ByteBuffer.wrap(written), tag);
-          Object[] relations = (Object[]) work[2];
-          for (int place = 0; place < relations.length; place++) {
-            ((Batches) relations[place]).batches = ((Batches) this.relations.get(place)).batches;
-          }
+          Object[] work = this.work();
           Partition partition = ((Partition[]) work[1])[index];
           collected.apply(Integer.valueOf(index), bounded.apply(context, ((RDD) work[0]).iterator(partition, context)));
         } catch (Throwable thrown) {
           failure = thrown;
+          this.copy.clear();
           context.markTaskFailed(thrown);
           throw new IllegalStateException(thrown);
         } finally {
@@ -364,6 +372,29 @@ public final class SmallRows {
             TaskContext$.MODULE$.unset();
           }
         }
+      }
+    }
+
+    /**
+     * The copy, with the rows of the relations. It serves again, for as long as there is room for it: to read it takes a
+     * third of a small query's time. That a task computes several partitions by one copy, one after the other, is usual.
+     */
+    private Object[] work() throws IOException {
+      Object[] work = (Object[]) this.copy.get();
+      if (work == null) {
+        SerializerInstance serializer = SparkEnv.get().closureSerializer().newInstance();
+        ByteBuffer written = ByteBuffer.wrap(Snappy.uncompress(this.task));
+        work = (Object[]) serializer.deserialize(written, ClassTag$.MODULE$.apply(Object[].class));
+        this.copy = new SoftReference(work);
+      }
+      this.give((Object[]) work[2]);
+      return work;
+    }
+
+    /** Give these relations the rows that its own have. */
+    private void give(Object[] relations) {
+      for (int place = 0; place < relations.length; place++) {
+        ((Batches) relations[place]).batches = ((Batches) this.relations.get(place)).batches;
       }
     }
 
@@ -385,8 +416,9 @@ public final class SmallRows {
           SparkEnv.get().closureSerializer().newInstance().serialize(work, ClassTag$.MODULE$.apply(Object[].class));
       this.task = Snappy.compress(Arrays.copyOf(written.array(), written.limit()));
       this.partitions = this.rows.partitions().length;
-      // Code may be broadcast, and is gone with the plan.
-      if (!has(this.plan, WholeStageCodegenExec.class)) {
+      // Code that is broadcast is gone with the plan.
+      boolean isBroadcast = this.query.sparkSession().sessionState().conf().broadcastCleanedSourceThreshold() >= 0;
+      if (!isBroadcast || !has(this.plan, WholeStageCodegenExec.class)) {
         this.query = null;
         this.plan = null;
         this.rows = null;
@@ -397,6 +429,10 @@ public final class SmallRows {
     private void release() {
       for (int index = 0; index < this.relations.size(); index++) {
         ((Batches) this.relations.get(index)).batches = new byte[0][];
+      }
+      Object[] work = (Object[]) this.copy.get();
+      if (work != null) {
+        this.give((Object[]) work[2]);
       }
     }
 
@@ -511,15 +547,36 @@ public final class SmallRows {
     }
   }
 
+  /** A query that runs in this thread. */
+  public static final class Running extends AbstractFunction0 {
+
+    private final Query query;
+    private final Bounded bounded;
+    private final Collected collected;
+
+    Running(Query query, Bounded bounded, Collected collected) {
+      this.query = query;
+      this.bounded = bounded;
+      this.collected = collected;
+    }
+
+    public Object apply() {
+      this.query.run(this.bounded, this.collected);
+      return BoxedUnit.UNIT;
+    }
+  }
+
   /** The plan of a query, in one partition. */
   public static final class Planning extends AbstractFunction0 {
 
     private final QueryExecution query;
     private final StructType columns;
+    private final boolean interpretsParts;
 
-    Planning(QueryExecution query, StructType columns) {
+    Planning(QueryExecution query, StructType columns, boolean interpretsParts) {
       this.query = query;
       this.columns = columns;
+      this.interpretsParts = interpretsParts;
     }
 
     public Object apply() {
@@ -528,7 +585,8 @@ public final class SmallRows {
       Seq rules = planning.preparations(this.query.sparkSession(), planning.preparations$default$2(), true);
       SparkPlan plan = planning.prepareForExecution(rules, (SparkPlan) this.query.sparkPlan().clone());
       plan = (SparkPlan) plan.transformUp(new Together());
-      return new Query(this.query, this.columns, Query.isKnown(plan) ? plan : this.query.executedPlan());
+      SparkPlan known = Query.isKnown(plan) ? plan : this.query.executedPlan();
+      return new Query(this.query, this.columns, known, this.interpretsParts);
     }
   }
 

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Final
 
 from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject, canonical_json
+from reconciler.base.recently_used import RecentlyUsed
 from reconciler.delta.added_files import AddedFiles, added_files, changed_files
 from reconciler.delta.arrow_rows import PlainTable, plain_table, rows_of
 from reconciler.delta.entries import Entry, entry_of
 from reconciler.delta.key_ranges import files_between
 from reconciler.engine.arrow.equal_rows import row_ids
 from reconciler.engine.sources import CHANGE_COLUMN, StoredSource
-from reconciler.engine.spark.recently_used import RecentlyUsed
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,27 +8,37 @@ Rules:
 - Spark's plan has the last word on whether it may run again (SmallRows.java). What Spark puts into a query as it reads its
   text is looked for here: names of moments, and literals of dates and moments that are not said in full, to which Spark adds
   what is lacking of today's date. Functions in Python are others' business.
+- A query that Spark interprets is planned once more, with code, when it has run so often that this pays: to write and
+  compile code takes as long as some twenty runs, and each run takes a third from then on. That is done for one query, and
+  then for none for a while: no step shall take much longer for it.
 - Who runs a query has it alone. Where that fails, the query is let go.
 - Few are kept, and those that were used last; none of a Spark that has ended.
 """
 
 import re
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
+from time import monotonic
 from typing import Final, assert_never
 
 from pyspark import SparkContext
 
 from reconciler.base.digest import canonical_json
+from reconciler.base.recently_used import RecentlyUsed
 from reconciler.engine.protocol import ViewBuild
 from reconciler.engine.sources import EmptySource, InlineSource, LogSource, Source, StoredSource
 from reconciler.engine.spark.held_rows import Held
-from reconciler.engine.spark.recently_used import RecentlyUsed
 from reconciler.engine.spark.small_rows import PlannedQuery
 
 _MOST: Final = 200
 _ASKED: Final = 2_000
+_WORTH_CODE: Final = 16
+"""After so many runs code pays."""
+
+_PAUSE: Final = 4.0
+"""Seconds from one such planning to the next, which takes some tenths of a second."""
+
 _MOMENT: Final = re.compile(
     r"(?is)(?<!\w)(now|today|tomorrow|yesterday|epoch)(?!\w)"
     r"|(?<!\w)(date|timestamp(_ltz|_ntz)?)(\s|/\*.*?\*/|--[^\n]*\n)*r?['\"](?!\s*\d{4,}-\d)"
@@ -38,23 +48,46 @@ _MOMENT: Final = re.compile(
 class RepeatedQueries:
     """See the module. For any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._next_code = 0.0
         self._kept: RecentlyUsed[Hashable, PlannedQuery] = RecentlyUsed(_MOST)
         self._asked: RecentlyUsed[int, bool] = RecentlyUsed(_ASKED)
+        self._runs: RecentlyUsed[int, int] = RecentlyUsed(_ASKED)
         self._spark: SparkContext | None = None
         self._lock = Lock()
 
     @contextmanager
     def taken(self, spark: SparkContext, key: Hashable) -> Iterator[PlannedQuery | None]:
-        """The query that a Spark has kept for a key, for one use; None: none is, or somebody else has it."""
+        """The query that a Spark has kept for a key, for one use; None: none is, somebody else has it, or it is worth
+        code."""
         with self._lock:
             if self._spark is not spark:
                 self._spark = spark
                 self._kept.clear()
             found = self._kept.pop(key)
+            if found is not None and found.is_interpreted:
+                if self._is_worth_code(key):
+                    found = None
+                else:
+                    self._runs.put(hash(key), (self._runs.get(hash(key)) or 0) + 1)
         yield found
         if found is not None:
             self._keep(spark, key, found)
+
+    def _is_worth_code(self, key: Hashable) -> bool:
+        """Whether a query that is interpreted ran often enough, and it is time to write code again."""
+        return (self._runs.get(hash(key)) or 0) >= _WORTH_CODE and self._clock() >= self._next_code
+
+    def wants_code(self, key: Hashable) -> bool:
+        """Whether a query is to be planned with code now. Where that comes to nothing, it is tried again after as many
+        runs."""
+        with self._lock:
+            if not self._is_worth_code(key):
+                return False
+            self._runs.put(hash(key), 0)
+            self._next_code = self._clock() + _PAUSE
+            return True
 
     def keep(self, spark: SparkContext, key: Hashable, query: PlannedQuery) -> None:
         """Keep a query that has just run, if it was asked before and may run again."""

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject, canonical_json
+from reconciler.base.recently_used import RecentlyUsed
 from reconciler.delta.arrow_rows import PlainTable, StoredFile, arrow_schema, rows_with_texts_once
 from reconciler.engine.spark.column_orders import WORTH_SORTING, ColumnOrder, can_be_sorted, order_of, pays
 from reconciler.engine.spark.machine_memory import machine_memory
-from reconciler.engine.spark.recently_used import RecentlyUsed
 
 if TYPE_CHECKING:
     import pyarrow as pa

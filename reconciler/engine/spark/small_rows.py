@@ -8,6 +8,7 @@ import struct
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from py4j.protocol import Py4JJavaError
@@ -30,6 +31,15 @@ def can_bring_rows(session: SparkSession) -> bool:
     return has_class(session.sparkContext._gateway, _CLASS)
 
 
+class Code(Enum):
+    """What code Spark writes for a query over few rows, and compiles: none, that of its plan, or that of the small parts as
+    well that it makes each time that it runs. To write these anew each time takes longer than few rows do."""
+
+    NONE = "none"
+    OF_THE_PLAN = "of the plan"
+    ALL = "all"
+
+
 @dataclass(frozen=True, slots=True)
 class Relation:
     """Rows that were brought to Spark: Java's object, and the frame of one partition that has them."""
@@ -40,10 +50,12 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class PlannedQuery:
-    """A query over relations: Java's object; `schema` are the columns of what it gives, as Delta has them."""
+    """A query over relations: Java's object; `schema` are the columns of what it gives, as Delta has them. It is interpreted
+    where Spark would otherwise have written code for it."""
 
     query: Any
     schema: JsonObject
+    is_interpreted: bool = False
 
     def collected(self, most_rows: int, most_bytes: int) -> "pa.Table | None":
         """What it gives of the rows of its relations, once: as `collected`."""
@@ -71,12 +83,12 @@ class PlannedQuery:
             return False
 
 
-def planned(frame: DataFrame, schema: JsonObject, relations: Sequence[Relation]) -> PlannedQuery:
+def planned(frame: DataFrame, schema: JsonObject, relations: Sequence[Relation], code: Code) -> PlannedQuery:
     """The query of a frame that reads nothing but relations."""
-    query = _java(frame.sparkSession).Query.of(frame._jdf)
+    query = _java(frame.sparkSession).Query.of(frame._jdf, code is Code.OF_THE_PLAN)
     for one in relations:
         query.add(one.given)
-    return PlannedQuery(query, schema)
+    return PlannedQuery(query, schema, code is Code.NONE)
 
 
 def relation_of(session: SparkSession, schema: JsonObject, rows: "pa.Table") -> Relation:

@@ -30,6 +30,7 @@ from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import Declared, EngineError, RegistryError
 from reconciler.base.names import fold
+from reconciler.base.recently_used import RecentlyUsed
 from reconciler.delta.arrow_rows import is_known_schema
 from reconciler.delta.arrow_writes import all_nullable, can_be_committed_to, put_table
 from reconciler.delta.objects import can_be_listed
@@ -46,10 +47,9 @@ from reconciler.engine.spark.locations import Sessions, folder
 from reconciler.engine.spark.pinned_files import SETTINGS, Few, PinnedFrames
 from reconciler.engine.spark.plain_settings import is_plain_session
 from reconciler.engine.spark.plain_views import AskedOnce, is_determined, is_plain, left_to_spark
-from reconciler.engine.spark.recently_used import RecentlyUsed
 from reconciler.engine.spark.repeated_queries import RepeatedQueries, key_of
 from reconciler.engine.spark.searched_columns import SearchedColumns
-from reconciler.engine.spark.small_rows import Relation, can_bring_rows, collected, planned, relation_of
+from reconciler.engine.spark.small_rows import Code, Relation, can_bring_rows, collected, planned, relation_of
 from reconciler.engine.spark.staging import staged_before
 from reconciler.engine.spark.views import isolated, register, result_of
 
@@ -75,7 +75,7 @@ _SMALL: Final = {
 """To send a relation of one partition to all tasks is a job of its own, and there is one task. To plan the rest of a query
 anew after each exchange takes longer than a few rows do."""
 _INTERPRETED: Final = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-
+_SETTINGS: Final = {Code.NONE: {**_SMALL, **_INTERPRETED}, Code.OF_THE_PLAN: _SMALL, Code.ALL: _SMALL}
 
 _Rows: TypeAlias = Mapping[StoredSource | LogSource, Held]
 
@@ -127,12 +127,16 @@ class SmallViews:
     def _computed(self, sessions: Sessions, wanted: ViewBuild, read: "_Read") -> Built | None:
         held, few = read.held, read.few
         wanted = _with_both(wanted, read)
-        wanted = replace(wanted, settings={**wanted.settings, **(SETTINGS if held is None else _settings(wanted, held))})
+        code = Code.ALL if held is None else _code(wanted, held)
+        wanted = replace(wanted, settings={**wanted.settings, **(SETTINGS if held is None else _SETTINGS[code])})
         key = None if held is None else key_of(wanted, held)
         if held is not None and key is not None:
             done = self._repeated_of(sessions, wanted, held, key, read.rest)
             if done is not None:
                 return done.built
+            if code is Code.NONE and self._repeated.wants_code(key):
+                code = Code.OF_THE_PLAN
+                wanted = _planned_with_code(wanted)
         session = isolated(sessions, wanted.settings)
         pinned = PinnedFrames(few)
         brought = None if held is None else _Brought(held)
@@ -145,7 +149,7 @@ class SmallViews:
                     schema = _schema_of(frame, wanted)
                     if schema is None:
                         return None
-                    query = None if brought is None else planned(frame, schema, brought.relations)
+                    query = None if brought is None else planned(frame, schema, brought.relations, code)
                     if query is not None and brought is not None and brought.rows > _MOST_IN_LOOPS and query.has_loops():
                         self._remember(wanted, False)
                         return None
@@ -260,10 +264,15 @@ def _can_be_written(wanted: ViewBuild) -> bool:
     return can_be_listed(wanted.staging) and can_be_committed_to(wanted.staging)
 
 
-def _settings(wanted: ViewBuild, held: _Rows) -> dict[str, str]:
+def _code(wanted: ViewBuild, held: _Rows) -> Code:
+    """What code is written for a query that is planned for the first time."""
     read = sum(one.rows.num_rows for one in held.values())
     says_how = any(name.startswith("spark.sql.codegen.") for name in wanted.settings)
-    return _SMALL if says_how or read > _MOST_INTERPRETED else {**_SMALL, **_INTERPRETED}
+    return Code.ALL if says_how or read > _MOST_INTERPRETED else Code.NONE
+
+
+def _planned_with_code(wanted: ViewBuild) -> ViewBuild:
+    return replace(wanted, settings={name: text for name, text in wanted.settings.items() if name not in _INTERPRETED})
 
 
 @dataclass(frozen=True, slots=True)
