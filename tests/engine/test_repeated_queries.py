@@ -193,17 +193,20 @@ def tables_of(seed: int, round_: int) -> dict[str, pa.Table]:
 
 
 @pytest.mark.parametrize("query", mostly_slow(REPEATED, *REPEATED[:3], REPEATED[9]))
-def test_a_query_that_was_planned_runs_again_over_other_rows(query: str, tmp_path: Path) -> None:
+def test_a_query_that_was_planned_runs_again_over_other_rows(
+    query: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repeated_queries, "_WORTH_CODE", 2)
     rounds = Rounds(tmp_path, query)
     took = []
-    for round_ in range(ROUNDS):
+    for round_ in range(7):
         tables = tables_of(1, round_)
         built, count = rounds.of(str(round_), tables)
         assert built is not None
         took.append(count)
         rounds.require_equal(str(round_), tables)
-    # Spark was asked to plan it, and then for nothing.
-    assert took == [1, 1, 0, 0]
+    # Spark was asked to plan it, then for nothing, then to plan it with code.
+    assert took == [1, 1, 0, 0, 1, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -313,6 +316,41 @@ def test_few_are_kept_those_that_were_used_last_and_of_one_spark(monkeypatch: py
     assert not kept(other, "a")
     queries.keep(one, "a", query)
     assert not kept(other, "a"), "of a Spark that has ended"
+
+
+def test_one_query_at_a_time_is_planned_with_code_once_it_ran_often() -> None:
+    class Java:
+        def keep(self) -> bool:
+            return True
+
+    now = 100.0
+    spark, queries = cast(SparkContext, object()), RepeatedQueries(lambda: now)
+
+    def runs(key: str) -> int:
+        """How often a query runs before it is to be planned with code; 99: never."""
+        for count in range(99):
+            with queries.taken(spark, key) as found:
+                if found is None:
+                    return count
+        return 99
+
+    for key in "aabbcc":
+        assert runs(key) in (0, 99)
+        queries.keep(spark, key, PlannedQuery(Java(), {}, is_interpreted=key != "c"))
+    assert runs("c") == 99, "one that has code"
+    assert [runs(key) for key in "ab"] == [repeated_queries._WORTH_CODE] * 2
+    assert queries.wants_code("a")
+    assert not queries.wants_code("b"), "not so soon"
+    queries.keep(spark, "b", PlannedQuery(Java(), {}, is_interpreted=True))
+    queries.keep(spark, "a", PlannedQuery(Java(), {}))
+    assert runs("b") == runs("a") == 99
+    now += repeated_queries._PAUSE
+    assert runs("b") == 0
+    assert queries.wants_code("b")
+    # It came to nothing.
+    now += repeated_queries._PAUSE
+    queries.keep(spark, "b", PlannedQuery(Java(), {}, is_interpreted=True))
+    assert runs("b") == repeated_queries._WORTH_CODE
 
 
 def test_who_has_a_query_has_it_alone_and_one_that_fails_is_let_go() -> None:
