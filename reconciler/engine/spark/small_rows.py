@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _CLASS: Final = "reconciler.SmallRows"
-_MOST_AT_ONCE: Final = 20_000
+MOST_AT_ONCE: Final = 20_000
+"""Rows of which a query that is kept is computed without a job of Spark's."""
 
 
 def can_bring_rows(session: SparkSession) -> bool:
@@ -65,7 +66,7 @@ class PlannedQuery:
     def collected_of(self, relations: Sequence["pa.Table"], most_rows: int, most_bytes: int) -> "pa.Table | None":
         """What it gives where its relations have these rows. Of few it is computed without a job of Spark's, which could be
         stopped."""
-        at_once = sum(rows.num_rows for rows in relations) <= _MOST_AT_ONCE
+        at_once = sum(rows.num_rows for rows in relations) <= MOST_AT_ONCE
         with _file() as given, _file() as answer:
             _write(given, relations)
             is_done = self.query.repeat(given, answer, most_rows, most_bytes, at_once)

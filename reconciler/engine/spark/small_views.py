@@ -49,7 +49,7 @@ from reconciler.engine.spark.plain_settings import is_plain_session
 from reconciler.engine.spark.plain_views import AskedOnce, is_determined, is_plain, left_to_spark
 from reconciler.engine.spark.repeated_queries import RepeatedQueries, key_of
 from reconciler.engine.spark.searched_columns import SearchedColumns
-from reconciler.engine.spark.small_rows import Code, Relation, can_bring_rows, collected, planned, relation_of
+from reconciler.engine.spark.small_rows import MOST_AT_ONCE, Code, Relation, can_bring_rows, collected, planned, relation_of
 from reconciler.engine.spark.staging import staged_before
 from reconciler.engine.spark.views import isolated, register, result_of
 
@@ -267,8 +267,9 @@ def _can_be_written(wanted: ViewBuild) -> bool:
 def _code(wanted: ViewBuild, held: _Rows) -> Code:
     """What code is written for a query that is planned for the first time."""
     read = sum(one.rows.num_rows for one in held.values())
-    says_how = any(name.startswith("spark.sql.codegen.") for name in wanted.settings)
-    return Code.ALL if says_how or read > _MOST_INTERPRETED else Code.NONE
+    if any(name.startswith("spark.sql.codegen.") for name in wanted.settings) or read > MOST_AT_ONCE:
+        return Code.ALL
+    return Code.NONE if read <= _MOST_INTERPRETED else Code.OF_THE_PLAN
 
 
 def _planned_with_code(wanted: ViewBuild) -> ViewBuild:
