@@ -51,13 +51,8 @@ def main(scale: tuple[float, ...], orders: int, warm: int, steps: int, views: st
     finally:
         engine.close()
     medians = [{name: median(step[at][name] for step in taken[warm:]) for name in taken[-1][at]} for at in range(2)]
-    besides = [of["step"] - of["views"] for of in medians]
     parts = {name: _growth(medians[0][name], medians[1][name]) for name in medians[0]}
-    alone = {
-        name: _growth(*(of[name] + rest for of, rest in zip(medians, besides, strict=True)))
-        for name in chosen
-        if name in parts
-    }
+    alone = {name: _growth(*_alone(name, taken[warm:])) for name in chosen if name in parts}
     for name, grown in parts.items():
         steps_alone = f"{alone[name]:.2f}" if name in alone else ""
         click.echo(f"{name:5} {medians[0][name]:.3f} {medians[1][name]:.3f} {grown:.2f} {steps_alone}")
@@ -72,6 +67,11 @@ def main(scale: tuple[float, ...], orders: int, warm: int, steps: int, views: st
     told = {str(one): {name: round(value, 3) for name, value in medians[at].items()} for at, one in enumerate(sorted(scale))}
     results.parent.mkdir(parents=True, exist_ok=True)
     results.write_text(json.dumps({"orders": orders, "scales": told}, indent=2) + "\n")
+
+
+def _alone(name: str, taken: list[list[dict[str, float]]]) -> tuple[float, ...]:
+    """What a step with no view but this takes, at both scales: its part, and what a step takes besides its views."""
+    return tuple(median(of[name] + of["step"] - of["views"] for of in steps) for steps in zip(*taken, strict=True))
 
 
 def _growth(less: float, more: float) -> float:
