@@ -10,10 +10,10 @@ import time
 from typing import Final
 
 from reconciler.base.digest import JsonObject, canonical_json
-from reconciler.base.errors import RegistryConflict, RegistryError
+from reconciler.base.errors import RegistryConflict
 from reconciler.delta.arrow_rows import is_plain
 from reconciler.delta.arrow_writes import has_known_settings
-from reconciler.delta.commits import version_with
+from reconciler.delta.commits import version_of
 from reconciler.delta.log_entries import ENGINE_INFO, after_commit, put_entry
 from reconciler.delta.opening import is_local, join_location, open_table
 from reconciler.delta.overwriting import added_action
@@ -42,7 +42,7 @@ def publish_added(
     if table is None:
         raise RegistryConflict("G605", f"there is no table at {location}")
     if has_transaction(table, transaction, location):
-        return _version_with(location, int(table.version()), transaction)
+        return version_of(location, int(table.version()), transaction)
     if after is not None and table.version() != after:
         return None
     staged = staged_table(join_location(location, staging), staging)
@@ -79,15 +79,8 @@ def publish_added(
     # Somebody else made that commit: the same, perhaps.
     again = open_table(location)
     if again is not None and has_transaction(again, transaction):
-        return _version_with(location, int(again.version()), transaction)
+        return version_of(location, int(again.version()), transaction)
     raise RegistryConflict("G605", f"another process wrote {location} meanwhile")
-
-
-def _version_with(location: str, newest: int, transaction: Transaction) -> int:
-    found = version_with(location, newest, transaction)
-    if found is None:
-        raise RegistryError("G602", f"the log of {location} no longer has the commit of {name_of(transaction)}")
-    return found
 
 
 def _columns(schema: str) -> list[tuple[str, str]]:

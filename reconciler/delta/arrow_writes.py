@@ -27,6 +27,7 @@ from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.delta.arrow_rows import OpenedTable, PlainTable, StoredFile, arrow_schema
 from reconciler.delta.arrow_statistics import statistics_text
+from reconciler.delta.commits import version_of
 from reconciler.delta.log_entries import ENGINE_INFO, after_commit, put_entry
 from reconciler.delta.objects import put_object, remove_objects
 from reconciler.delta.opening import is_local, open_table
@@ -239,8 +240,10 @@ class _Write:
         self, said: JsonObject, rows: "pa.Table", gone: tuple[StoredFile, ...], first: Sequence[JsonObject] = ()
     ) -> int:
         """Add rows and remove files; `first` are actions before that. Returns the version that did it."""
-        if self._table is not None and self._is_done(self._table.opened):
-            return self._table.version
+        if self._table is not None:
+            done = self._done(self._table.opened)
+            if done is not None:
+                return done
         expected = None if self._table is None else self._table.version
         version = 0 if expected is None else expected + 1
         with writing(self._location, expected, data=rows.nbytes):
@@ -268,12 +271,16 @@ class _Write:
             with suppress(RegistryError):
                 remove_objects(self._location, [added["path"]])
         table = open_table(self._location)
-        if table is not None and self._is_done(table):
-            return int(table.version())
+        done = None if table is None else self._done(table)
+        if done is not None:
+            return done
         raise RegistryConflict("G605", f"another process wrote {self._location} meanwhile")
 
-    def _is_done(self, table: "DeltaTable") -> bool:
-        return self._transaction is not None and has_transaction(table, self._transaction, self._location)
+    def _done(self, table: "DeltaTable") -> int | None:
+        """The version that has the transaction already. Others may have written the table since."""
+        if self._transaction is None or not has_transaction(table, self._transaction, self._location):
+            return None
+        return version_of(self._location, int(table.version()), self._transaction)
 
     def _marks(self) -> list[JsonObject]:
         if self._transaction is None:

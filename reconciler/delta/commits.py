@@ -5,7 +5,7 @@ import json
 from reconciler.base.digest import JsonObject, json_lines
 from reconciler.base.errors import RegistryError
 from reconciler.delta.objects import read_objects
-from reconciler.delta.transactions import USER_METADATA
+from reconciler.delta.transactions import USER_METADATA, name_of
 from reconciler.engine.stored import Transaction
 
 _FAR = 1000
@@ -22,6 +22,14 @@ def version_with(location: str, newest: int, transaction: Transaction) -> int | 
     """The version whose commit carries exactly this transaction, looked up as in `said_with`."""
     found = _commit_with(location, newest, transaction)
     return None if found is None else found[0]
+
+
+def version_of(location: str, newest: int, transaction: Transaction) -> int:
+    """The same of a table that has the transaction. Raises RegistryError (G602) where its log does not say any more."""
+    found = version_with(location, newest, transaction)
+    if found is None:
+        raise RegistryError("G602", f"the log of {location} no longer has the commit of {name_of(transaction)}")
+    return found
 
 
 def _commit_with(location: str, newest: int, transaction: Transaction) -> tuple[int, list[JsonObject]] | None:

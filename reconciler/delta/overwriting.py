@@ -147,11 +147,13 @@ def _can_be_overwritten(table: _Table, schema: JsonObject) -> bool:
     features = set(table.protocol().writer_features or ())
     # Where features are missing, deltalake adds them first.
     lacks = table.protocol().min_writer_version > 2 and not {"timestampNtz", "invariants", "appendOnly"} <= features
-    return has_known_settings(table) and not lacks and (bool(features) or not _has_others(schema))
+    return has_known_settings(table) and not lacks and _features_of(schema) <= features
 
 
-def _has_others(schema: JsonObject) -> bool:
-    return needs_features(schema) or '"variant"' in json.dumps(schema)
+def _features_of(schema: JsonObject) -> set[str]:
+    """The features of Delta that columns need, of those that columns of ours have."""
+    moments = {"timestampNtz"} if needs_features(schema) else set()
+    return moments | ({"variantType"} if '"variant"' in json.dumps(schema) else set())
 
 
 def added_action(action: "AddAction") -> JsonObject:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from reconciler.base.errors import EngineError, RegistryConflict, RegistryError
+from reconciler.delta.commits import version_of
 from reconciler.delta.contents import has_missing_files
 from reconciler.delta.opening import open_table
 from reconciler.delta.tables import table_version
@@ -31,14 +32,14 @@ def restore(location: str, version: int, expected: int | None, transaction: Tran
     if current is None:
         raise EngineError("X730", f"the table at {location} no longer exists")
     if has_transaction(current, transaction):
-        return current.version()
+        return version_of(location, int(current.version()), transaction)
     if current.version() != expected:
         raise RegistryConflict("G605", f"the table at {location} is at version {current.version()}, expected {expected}")
     if version == expected:
         return version
     require_version(location, version)
     _restore(current, location, version, commit_properties(transaction))
-    return int(table_version(location) or 0)
+    return version_of(location, table_version(location) or 0, transaction)
 
 
 def put_back(location: str, version: int, marks: Sequence[Transaction] = ()) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject, digest_text
 from reconciler.base.errors import RegistryConflict, RegistryError
+from reconciler.delta.commits import version_of, version_with
 from reconciler.delta.nested_warehouses import require_no_warehouse
 from reconciler.delta.opening import is_local, local_path, open_table
 from reconciler.delta.overwriting import overwrite_on_disk
@@ -118,7 +119,7 @@ def create_table(location: str, columns: tuple[ColumnType, ...], transaction: Tr
             )
         existing = open_table(location)
     if existing is not None and has_transaction(existing, transaction):
-        return _with_features(location, existing, existing.schema(), transaction).version()
+        return _version_of(location, existing, existing.schema(), transaction)
     raise RegistryConflict("G605", f"there is already a table at {location}, and this pipeline did not create it")
 
 
@@ -132,7 +133,7 @@ def extend_table(location: str, columns: tuple[ColumnType, ...], expected: int |
     are there have NULL in them. Returns the new version. Raises RegistryConflict (G605) where there is no table."""
     current = open_table(location)
     if current is not None and has_transaction(current, transaction):
-        return current.version()
+        return version_of(location, int(current.version()), transaction)
     schema = delta_schema(columns)
     current = _expected(location, current, schema, expected, transaction)
     if current is None:
@@ -143,7 +144,7 @@ def extend_table(location: str, columns: tuple[ColumnType, ...], expected: int |
     except RegistryError:
         again = open_table(location)
         if again is not None and has_transaction(again, transaction):
-            return again.version()
+            return version_of(location, int(again.version()), transaction)
         raise
     return int(current.version())
 
@@ -177,7 +178,7 @@ def overwrite_table(
         return made
     current = open_table(location)
     if current is not None and has_transaction(current, transaction):
-        return _with_features(location, current, current.schema(), transaction).version()
+        return _version_of(location, current, current.schema(), transaction)
     current = _expected(location, current, schema, expected, transaction)
     properties = commit_properties(transaction, commit)
     try:
@@ -203,7 +204,17 @@ def overwrite_table(
     created = open_table(location)
     if created is None:
         raise RegistryConflict("G605", f"the table at {location} no longer exists")
-    return _with_features(location, created, schema, transaction).version()
+    return _version_of(location, created, schema, transaction)
+
+
+def _version_of(location: str, table: "DeltaTable", schema: "Schema", transaction: Transaction) -> int:
+    """The version that has what a transaction wrote, and the features that its columns need. Others may have written the
+    table since."""
+    newest = int(_with_features(location, table, schema, transaction).version())
+    own = version_of(location, newest, transaction)
+    prepared = own + 1
+    has_features = prepared <= newest and version_with(location, prepared, _preparation(transaction)) == prepared
+    return prepared if has_features else own
 
 
 def _expected(

@@ -12,11 +12,13 @@ import pytest
 
 from reconciler.base.errors import RegistryConflict
 from reconciler.delta import overwriting, staged_tables
-from reconciler.delta.arrow_rows import plain_table, rows_of
-from reconciler.delta.arrow_writes import put_table
+from reconciler.delta.appending import publish_added
+from reconciler.delta.arrow_rows import OpenedTable, plain_table, rows_of
+from reconciler.delta.arrow_writes import append, put_table
 from reconciler.delta.opening import open_table
 from reconciler.delta.publishing import publish
-from reconciler.delta.tables import clear_table, extend_table
+from reconciler.delta.restoring import restore
+from reconciler.delta.tables import clear_table, create_table, extend_table
 from reconciler.engine.protocol import ColumnType, Transaction
 
 
@@ -126,6 +128,82 @@ def test_who_was_slower_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(RegistryConflict):
         publish(place, "s-2", 1, at(2))
     assert open_table(place).version() == 2  # type: ignore[union-attr]
+
+
+def written_by_others(place: str) -> int:
+    """Somebody else's commit; the version that it made."""
+    table = open_table(place)
+    assert table is not None
+    table.create_write_transaction([], "append", table.schema(), [])
+    return int(table.version()) + 1
+
+
+COLUMNS = (ColumnType("a", "BIGINT"),)
+MOMENTS = (ColumnType("at", "TIMESTAMP_NTZ"),)
+
+
+def appended(place: str) -> int:
+    table = plain_table(place)
+    assert table is not None
+    assert isinstance(table, OpenedTable)
+    return append(table, pa.table({"a": [5]}), at(9))
+
+
+@pytest.mark.parametrize(
+    ("first", "change"),
+    [
+        (COLUMNS, lambda place: create_table(place, COLUMNS, at(1))),
+        # Features of Delta come in a commit of their own.
+        (MOMENTS, lambda place: create_table(place, MOMENTS, at(1))),
+        (COLUMNS, lambda place: clear_table(place, COLUMNS, 0, at(9))),
+        (COLUMNS, lambda place: clear_table(place, MOMENTS, 0, at(9))),
+        (COLUMNS, lambda place: extend_table(place, (ColumnType("b", "STRING"),), 0, at(9))),
+        (COLUMNS, lambda place: publish(place, "s", 0, at(9))),
+        (COLUMNS, lambda place: publish_added(place, "s", at(9))),
+        (COLUMNS, appended),
+        (COLUMNS, lambda place: restore(place, 0, 1, at(9))),
+    ],
+)
+def test_a_repeat_tells_the_version_that_it_made_whatever_came_after_it(
+    first: tuple[ColumnType, ...], change: Callable[[str], int], tmp_path: Path
+) -> None:
+    place = str(tmp_path / "v")
+    create_table(place, first, at(1))
+    stage(place, "s", {"a": [1]})
+    if change.__code__.co_names[0] == "restore":
+        written_by_others(place)
+    made = change(place)
+    newest = open_table(place)
+    assert newest is not None
+    assert newest.version() == made
+    for _ in range(2):
+        assert written_by_others(place) > made
+        assert change(place) == made
+
+
+def test_who_makes_a_table_is_told_of_the_version_that_he_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from deltalake import transaction
+
+    place, create = str(tmp_path / "v"), transaction.create_table_with_add_actions
+
+    def creating(*given: Any, **said: Any) -> None:
+        create(*given, **said)
+        written_by_others(place)
+
+    monkeypatch.setattr(transaction, "create_table_with_add_actions", creating)
+    stage(place, "s", {"a": [1]})
+    assert publish(place, "s", None, at(1)) == 0
+
+
+def test_a_table_gets_the_features_that_its_next_columns_need(tmp_path: Path) -> None:
+    place = str(tmp_path / "v")
+    create_table(place, MOMENTS, at(1))
+    for number, column in enumerate(("VARIANT", "BIGINT", "TIMESTAMP_NTZ", "VARIANT"), start=2):
+        table = open_table(place)
+        assert table is not None
+        clear_table(place, (ColumnType("a", column),), int(table.version()), at(number))
+    features = open_table(place).protocol().writer_features  # type: ignore[union-attr]
+    assert {"timestampNtz", "variantType"} <= set(features or ())
 
 
 @pytest.mark.parametrize("seed", range(4))
