@@ -33,7 +33,7 @@ _KEPT_TWICE: Final = 2
 _LITTLE: Final = 0.1
 """Of what the query reads: so much may be for nothing."""
 
-_MANY_GROUPS: Final = 1_000
+LEAST_GROUPS: Final = 1_000
 """Of fewer, a change mostly reaches all."""
 
 MANY_GROUPS: Final = 20_000
@@ -164,7 +164,7 @@ def _pays(method: Method, sizes: Sizes, *, searches: bool) -> bool:
     if isinstance(method, ChangedGroups):
         asked = _asked_of_groups(method, sizes) if searches else 0
         pays = sum(known) + asked < _WORTH_SEARCHING * whole if searches else sum(known) <= _LITTLE * whole
-        return pays and (sizes.own_rows or 0) >= _MANY_GROUPS
+        return pays and (sizes.own_rows or 0) >= LEAST_GROUPS
     if takes_rows_out:
         return _taking_rows_out_pays(sum(known), whole, sizes.own)
     kept = sizes.kept or 0

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from reconciler.base.names import first_of
+from reconciler.incremental.choice import LEAST_GROUPS
 from reconciler.incremental.model import ChangedGroups, KeptAggregate, LinearRows, Maintenance, Recompute, Way
 
 _MOST_KEYS = 5
@@ -56,7 +57,8 @@ def describe_maintenance(one: Maintenance) -> tuple[str, ...]:
             told = [f"by what changes in {followed}: the groups by {keys} of which rows change are computed anew"]
             if one.fixed:
                 told.append(f"where {', '.join(sorted(one.fixed))} changes, by its query")
-            return (*told, "small relations, and many groups at once, are computed from the query")
+            told.append("small relations, and many groups at once, are computed from the query")
+            return (*told, f"so is a view of fewer than {LEAST_GROUPS:,} rows")
         case LinearRows():
             followed = ", ".join(sorted({*one.relations} - one.fixed))
             if one.only_added is None:

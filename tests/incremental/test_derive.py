@@ -296,6 +296,7 @@ def test_words_say_what_follows_and_what_does_not() -> None:
     assert describe_maintenance(of("SELECT g, STDDEV(v) AS v FROM t GROUP BY g")) == (
         "by what changes in t: the groups by g of which rows change are computed anew",
         "small relations, and many groups at once, are computed from the query",
+        "so is a view of fewer than 1,000 rows",
     )
     assert describe_maintenance(of("SELECT STDDEV(v) AS v FROM t"))[0] == "by its query, computed again: STDDEV has no rule"
 
