@@ -267,7 +267,8 @@ class Reading:
         if kind in ("sum", "avg") and number not in (Number.INTEGER, Number.DECIMAL):
             shown = " ".join(argument.split())
             why = f"{name.upper()}({shown}) does not surely add up integers or decimals"
-            raise Refused(NotKept(why, "cast it to DECIMAL: a sum of floating numbers depends on the order of rows"))
+            hint = "cast it to DECIMAL: its type is another or not known here, and floating sums depend on the order of rows"
+            raise Refused(NotKept(why, hint))
         return AggregateCall(span, kind, written, argument, filtered, number if kind in ("sum", "avg") else None)
 
     def _argument(self, call: exp.Expr) -> str | None:
