@@ -15,7 +15,7 @@ from reconciler.delta.arrow_rows import plain_table, rows_of
 from reconciler.delta.arrow_writes import all_nullable, put_table
 from reconciler.engine.protocol import Built, ColumnType, Engine, Selection, ViewBuild
 from reconciler.engine.sources import EmptySource, FunctionSource, InlineSource, LogSource, StoredSource
-from reconciler.engine.spark import repeated_queries, views
+from reconciler.engine.spark import repeated_queries, small_rows, small_views, views
 from reconciler.engine.spark.repeated_queries import RepeatedQueries
 from reconciler.engine.spark.session import start
 from reconciler.engine.spark.small_rows import PlannedQuery, collected, frame_of
@@ -288,6 +288,20 @@ def test_a_query_that_compares_all_with_all_is_left_to_spark_where_that_takes_lo
     assert rounds.of("a", {"t": few, "u": few})[0] is not None
     large = {"t": few, "u": pa.concat_tables([many] * 40)}
     assert rounds.of("b", large)[0] is None
+
+
+def test_what_is_planned_for_few_rows_does_not_run_over_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (small_rows, small_views):
+        monkeypatch.setattr(module, "MOST_AT_ONCE", 100)
+    monkeypatch.setattr(small_views, "_MOST_INTERPRETED", 10)
+    rounds = Rounds(tmp_path, "SELECT g, count(*) AS n, sum(v) AS s FROM t GROUP BY g")
+    took = []
+    for round_, count in enumerate([5, 50, 150] * 4):
+        tables = {"t": some_rows(random.Random(round_), count)}
+        took.append(rounds.of(str(round_), tables)[1])
+        rounds.require_equal(str(round_), tables)
+    # Each is planned twice. Then few rows take no job; many do, which somebody may stop.
+    assert took == [1, 1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 1]
 
 
 def test_few_are_kept_those_that_were_used_last_and_of_one_spark(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -277,6 +277,7 @@ public final class SmallRows {
 
     private final StructType columns;
     private final SQLConf settings;
+    private final boolean interpretsParts;
     private final ArrayList relations = new ArrayList();
     private QueryExecution query;
     private SparkPlan plan;
@@ -289,6 +290,7 @@ public final class SmallRows {
       this.query = query;
       this.columns = columns;
       this.plan = plan;
+      this.interpretsParts = interpretsParts;
       this.settings = query.sparkSession().sessionState().conf().clone();
       if (interpretsParts) {
         this.settings.setConfString(SQLConf$.MODULE$.CODEGEN_FACTORY_MODE().key(), "NO_CODEGEN");
@@ -416,9 +418,9 @@ public final class SmallRows {
           SparkEnv.get().closureSerializer().newInstance().serialize(work, ClassTag$.MODULE$.apply(Object[].class));
       this.task = Snappy.compress(Arrays.copyOf(written.array(), written.limit()));
       this.partitions = this.rows.partitions().length;
-      // Code that is broadcast is gone with the plan.
-      boolean isBroadcast = this.query.sparkSession().sessionState().conf().broadcastCleanedSourceThreshold() >= 0;
-      if (!isBroadcast || !has(this.plan, WholeStageCodegenExec.class)) {
+      // Code that is broadcast is gone with the plan; and many rows are for a job of Spark's, which needs the plan.
+      boolean isOfFewRows = this.interpretsParts && this.settings.broadcastCleanedSourceThreshold() < 0;
+      if (isOfFewRows || !has(this.plan, WholeStageCodegenExec.class)) {
         this.query = null;
         this.plan = null;
         this.rows = null;

@@ -3,14 +3,14 @@ run it.
 
 Rules:
 - A query is asked again where its texts, its settings and the columns of all that it reads are the same. Its rows may be
-  others.
+  others, if they are as few: what is planned for few rows does not run over many.
 - It is kept from the second time on: many a text is asked once, as it says which moment a stream has come to.
 - Spark's plan has the last word on whether it may run again (SmallRows.java). What Spark puts into a query as it reads its
   text is looked for here: names of moments, and literals of dates and moments that are not said in full, to which Spark adds
   what is lacking of today's date. Functions in Python are others' business.
-- A query that Spark interprets is planned once more, with code, when it has run so often that this pays: to write and
-  compile code takes as long as some twenty runs, and each run takes a third from then on. That is done for one query, and
-  then for none for a while: no step shall take much longer for it.
+- To write and compile code for a query takes Spark as long as some twenty runs without code, and a run with code takes a
+  third of one without. So a query has no code at first, and is planned once more, with code, when it has run so often that
+  this pays. Then no other is for some seconds: no step shall take much longer for it.
 - Who runs a query has it alone. Where that fails, the query is let go.
 - Few are kept, and those that were used last; none of a Spark that has ended.
 """
@@ -29,7 +29,7 @@ from reconciler.base.recently_used import RecentlyUsed
 from reconciler.engine.protocol import ViewBuild
 from reconciler.engine.sources import EmptySource, InlineSource, LogSource, Source, StoredSource
 from reconciler.engine.spark.held_rows import Held
-from reconciler.engine.spark.small_rows import PlannedQuery
+from reconciler.engine.spark.small_rows import Code, PlannedQuery
 
 _MOST: Final = 200
 _ASKED: Final = 2_000
@@ -104,15 +104,16 @@ class RepeatedQueries:
                 self._kept.put(key, query)
 
 
-def key_of(wanted: ViewBuild, held: Mapping[StoredSource | LogSource, Held]) -> Hashable | None:
-    """By what a query is known again, `held` being what it reads of stored relations. None: it is planned each time."""
+def key_of(wanted: ViewBuild, held: Mapping[StoredSource | LogSource, Held], code: Code) -> Hashable | None:
+    """By what a query is known again, `held` being what it reads of stored relations, and `code` what such a query gets at
+    first, by how many rows it reads. None: it is planned each time."""
     inline = [one for one in wanted.sources if isinstance(one, InlineSource)]
     bodies = [one.body for one in (*wanted.functions, *(one for source in inline for one in source.functions))]
     texts = [wanted.query, *(one.query for one in inline), *(one for one in bodies if isinstance(one, str))]
     if not all(isinstance(one, str) for one in bodies) or any(map(_MOMENT.search, texts)):
         return None
     read = tuple(_read(source, held) for source in wanted.sources)
-    return wanted.query, wanted.column_names, wanted.functions, tuple(sorted(wanted.settings.items())), read
+    return code, wanted.query, wanted.column_names, wanted.functions, tuple(sorted(wanted.settings.items())), read
 
 
 def _read(source: Source, held: Mapping[StoredSource | LogSource, Held]) -> Hashable:

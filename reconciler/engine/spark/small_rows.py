@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _CLASS: Final = "reconciler.SmallRows"
 MOST_AT_ONCE: Final = 20_000
-"""Rows of which a query that is kept is computed without a job of Spark's."""
+"""Rows: over so few, a query that is kept runs without a job of Spark's."""
 
 
 def can_bring_rows(session: SparkSession) -> bool:
@@ -51,8 +51,8 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class PlannedQuery:
-    """A query over relations: Java's object; `schema` are the columns of what it gives, as Delta has them. It is interpreted
-    where Spark would otherwise have written code for it."""
+    """A query over relations: Java's object. `schema` are the columns of what it gives, as Delta has them; `is_interpreted`:
+    Spark has written no code for it."""
 
     query: Any
     schema: JsonObject

@@ -75,7 +75,7 @@ _SMALL: Final = {
 """To send a relation of one partition to all tasks is a job of its own, and there is one task. To plan the rest of a query
 anew after each exchange takes longer than a few rows do."""
 _INTERPRETED: Final = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-_SETTINGS: Final = {Code.NONE: {**_SMALL, **_INTERPRETED}, Code.OF_THE_PLAN: _SMALL, Code.ALL: _SMALL}
+_SETTINGS_BY_CODE: Final = {Code.NONE: {**_SMALL, **_INTERPRETED}, Code.OF_THE_PLAN: _SMALL, Code.ALL: _SMALL}
 
 _Rows: TypeAlias = Mapping[StoredSource | LogSource, Held]
 
@@ -128,8 +128,8 @@ class SmallViews:
         held, few = read.held, read.few
         wanted = _with_both(wanted, read)
         code = Code.ALL if held is None else _code(wanted, held)
-        wanted = replace(wanted, settings={**wanted.settings, **(SETTINGS if held is None else _SETTINGS[code])})
-        key = None if held is None else key_of(wanted, held)
+        wanted = replace(wanted, settings={**wanted.settings, **(SETTINGS if held is None else _SETTINGS_BY_CODE[code])})
+        key = None if held is None else key_of(wanted, held, code)
         if held is not None and key is not None:
             done = self._repeated_of(sessions, wanted, held, key, read.rest)
             if done is not None:
