@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold, quoted
 from reconciler.sql.lexer import Kind, Token, query_tokens
+from reconciler.sql.token_lists import closing
 
 _NAMES: Final = {
     **{name: name for name in ("avg", "count", "count_if", "first", "last", "max", "min", "sum")},
@@ -192,7 +193,7 @@ def _read(expression: str) -> _Call | str:
     function = _NAMES.get(fold(tokens[0].text))
     if function is None:
         return unknown
-    end = _closing(tokens, 1)
+    end = closing(tokens, 1)
     if end is None or end == 2:
         return unknown
     inside = tokens[2:end]
@@ -214,20 +215,10 @@ def _read(expression: str) -> _Call | str:
         and rest[0].is_word("FILTER")
         and rest[1].is_symbol("(")
         and rest[2].is_word("WHERE")
-        and _closing(rest, 1) == last
+        and closing(rest, 1) == last
     ):
         return _Call(tokens[0].text, function, argument, inside, expression[rest[3].start : rest[last - 1].end])
     return f"nothing but FILTER (WHERE …) may follow the call; found '{expression[rest[0].start :]}'"
-
-
-def _closing(tokens: Sequence[Token], opening: int) -> int | None:
-    """Where the parenthesis closes that opens there."""
-    depth = 0
-    for place in range(opening, len(tokens)):
-        depth += tokens[place].is_symbol("(") - tokens[place].is_symbol(")")
-        if depth == 0:
-            return place
-    return None
 
 
 def _has_comma(tokens: Sequence[Token]) -> bool:
@@ -246,7 +237,7 @@ def _type_of(call: _Call, columns: Columns) -> str | None:
     tokens = call.tokens
     if len(tokens) == 1:
         return _column_type(tokens[0], columns)
-    if tokens[0].is_word("CAST", "TRY_CAST") and tokens[1].is_symbol("(") and _closing(tokens, 1) == len(tokens) - 1:
+    if tokens[0].is_word("CAST", "TRY_CAST") and tokens[1].is_symbol("(") and closing(tokens, 1) == len(tokens) - 1:
         place = max((place for place, token in enumerate(tokens) if token.is_word("AS")), default=None)
         if place is not None:
             return "".join(token.text for token in tokens[place + 1 : -1]).upper()
