@@ -52,7 +52,7 @@ def publish_added(
         raise RegistryConflict("G605", f"the staged table at {join_location(location, staging)} has other columns")
     expected = int(table.version())
     with writing(location, expected, data=_ABOUT_AN_ACTION * len(staged.files)):
-        if is_local(location) and is_plain(table) and has_known_settings(table):
+        if is_local(location) and is_plain(table) and has_known_settings(table.protocol(), table.metadata()):
             now = time.time_ns() // 1_000_000
             information = {
                 "timestamp": now,

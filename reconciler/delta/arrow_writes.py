@@ -20,7 +20,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from reconciler.base.digest import JsonObject, canonical_json
@@ -70,7 +70,7 @@ def is_writable(table: OpenedTable, nulls_are_checked: bool = False) -> bool:
     """Whether rows that fit its columns can be written to it, and taken out of it, without regard to anything else.
     `nulls_are_checked`: a column of it may be NOT NULL, for the rows to come have no NULL there."""
     return (
-        has_known_settings(table.opened)
+        has_known_settings(table.opened.protocol(), table.opened.metadata())
         and can_be_committed_to(table.location)
         and all(
             (field["nullable"] or nulls_are_checked) and _all_may_be_null(field["type"]) for field in table.schema["fields"]
@@ -78,20 +78,11 @@ def is_writable(table: OpenedTable, nulls_are_checked: bool = False) -> bool:
     )
 
 
-class Described(Protocol):
-    """A table as its log describes it, such as one that is open."""
-
-    def protocol(self) -> "ProtocolVersions": ...
-
-    def metadata(self) -> "Metadata": ...
-
-
-def has_known_settings(table: Described) -> bool:
+def has_known_settings(protocol: "ProtocolVersions", metadata: "Metadata") -> bool:
     """Whether a table asks nothing of writers but what its columns say."""
-    protocol = table.protocol()
     is_old = protocol.min_reader_version == 1 and protocol.min_writer_version <= 2
     lists_features = protocol.min_writer_version == 7 and set(protocol.writer_features or ()) <= _FEATURES
-    return (is_old or lists_features) and set(table.metadata().configuration) <= _SETTINGS
+    return (is_old or lists_features) and set(metadata.configuration) <= _SETTINGS
 
 
 def can_be_committed_to(location: str) -> bool:

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from deltalake.transaction import AddAction
 
 _ABOUT_AN_ACTION: Final = 1000
+_TABLES: Final = 1_000
+_MOST_FILES: Final = 100
+"""So many tables are remembered, of so many files at most."""
 
 
 def overwrite_on_disk(
@@ -61,7 +64,7 @@ def overwrite_on_disk(
         "reconcile.transaction": name_of(transaction),
         **({USER_METADATA: canonical_json(commit)} if commit else {}),
     }
-    first = [] if wanted == table.schema else [with_schema(table.metadata(), wanted)]
+    first = [] if wanted == table.schema else [with_schema(table.metadata, wanted)]
     adds: list[JsonObject] = [{"add": added_action(action)} for action in actions]
     removes = [removed(file, changes_rows=True) for file in table.files]
     with writing(location, expected, data=_ABOUT_AN_ACTION * (len(adds) + len(removes))):
@@ -70,27 +73,19 @@ def overwrite_on_disk(
         )
     if not is_done:
         return None
-    after_commit(location, expected + 1, table.metadata().configuration)
+    after_commit(location, expected + 1, table.metadata.configuration)
     _remember(location, expected + 1, replace(table, schema=wanted, files=_files(actions)), transaction)
     return expected + 1
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """What a commit on a table asks of it: what its protocol, its settings, its columns and its files are."""
+    """What a commit on a table asks of it. Its metadata may have older columns than `schema`."""
 
-    asked: "ProtocolVersions"
-    described: "Metadata"
+    protocol: "ProtocolVersions"
+    metadata: "Metadata"
     schema: JsonObject
     files: tuple[StoredFile, ...]
-
-    def protocol(self) -> "ProtocolVersions":
-        """As of a table that is open."""
-        return self.asked
-
-    def metadata(self) -> "Metadata":
-        """As of a table that is open, but for its columns."""
-        return self.described
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +98,7 @@ class _Committed:
     table: _Table
 
 
-_MOST: Final = 1_000
-_MOST_FILES: Final = 100
-_committed: Final[RecentlyUsed[str, _Committed]] = RecentlyUsed(_MOST)
+_committed: Final[RecentlyUsed[str, _Committed]] = RecentlyUsed(_TABLES)
 _lock: Final = Lock()
 
 
@@ -144,10 +137,10 @@ def _files(actions: "list[AddAction]") -> tuple[StoredFile, ...]:
 
 
 def _can_be_overwritten(table: _Table, schema: JsonObject) -> bool:
-    features = set(table.protocol().writer_features or ())
+    features = set(table.protocol.writer_features or ())
     # Where features are missing, deltalake adds them first.
-    lacks = table.protocol().min_writer_version > 2 and not {"timestampNtz", "invariants", "appendOnly"} <= features
-    return has_known_settings(table) and not lacks and _features_of(schema) <= features
+    lacks = table.protocol.min_writer_version > 2 and not {"timestampNtz", "invariants", "appendOnly"} <= features
+    return has_known_settings(table.protocol, table.metadata) and not lacks and _features_of(schema) <= features
 
 
 def _features_of(schema: JsonObject) -> set[str]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def asks_nothing(location: str, table: "DeltaTable") -> bool:
     """Whether commits made here are to a table what those of deltalake are."""
-    return is_local(location) and is_plain(table) and has_known_settings(table)
+    return is_local(location) and is_plain(table) and has_known_settings(table.protocol(), table.metadata())
 
 
 def only_file(table: "DeltaTable") -> StoredFile | None:

@@ -1,10 +1,9 @@
 """A table in a staging folder, as its log says: the columns and files that are published with it.
 
-One that this process writes on a disk has one entry, which is read as it is. Whatever is otherwise (Spark wrote it, it has
+What this process stages on a disk has a log of one entry, which is read here. Any other table (Spark wrote it, its log has
 more entries, it stands on an object store) is opened by deltalake.
 """
 
-import json
 import os
 from typing import TYPE_CHECKING, Any, Final
 
@@ -84,7 +83,7 @@ def _read(actions: Any, prefix: str) -> StagedTable | None:
     is_ours = information["engineInfo"] == ENGINE_INFO and not metadata["partitionColumns"]
     if not is_ours or not all(set(one) == _OF_A_FILE and is_plain_path(one["path"]) for one in adds):
         return None
-    schema = Schema.from_json(json.dumps(json.loads(metadata["schemaString"])))
+    schema = Schema.from_json(metadata["schemaString"])
     files = [_file(f"{prefix}/{one['path']}", one["size"], one["modificationTime"], one["stats"]) for one in adds]
     return StagedTable(schema, files)
 

@@ -119,7 +119,7 @@ def create_table(location: str, columns: tuple[ColumnType, ...], transaction: Tr
             )
         existing = open_table(location)
     if existing is not None and has_transaction(existing, transaction):
-        return _version_of(location, existing, existing.schema(), transaction)
+        return _prepared_version(location, existing, existing.schema(), transaction)
     raise RegistryConflict("G605", f"there is already a table at {location}, and this pipeline did not create it")
 
 
@@ -178,7 +178,7 @@ def overwrite_table(
         return made
     current = open_table(location)
     if current is not None and has_transaction(current, transaction):
-        return _version_of(location, current, current.schema(), transaction)
+        return _prepared_version(location, current, current.schema(), transaction)
     current = _expected(location, current, schema, expected, transaction)
     properties = commit_properties(transaction, commit)
     try:
@@ -204,10 +204,10 @@ def overwrite_table(
     created = open_table(location)
     if created is None:
         raise RegistryConflict("G605", f"the table at {location} no longer exists")
-    return _version_of(location, created, schema, transaction)
+    return _prepared_version(location, created, schema, transaction)
 
 
-def _version_of(location: str, table: "DeltaTable", schema: "Schema", transaction: Transaction) -> int:
+def _prepared_version(location: str, table: "DeltaTable", schema: "Schema", transaction: Transaction) -> int:
     """The version that has what a transaction wrote, and the features that its columns need. Others may have written the
     table since."""
     newest = int(_with_features(location, table, schema, transaction).version())

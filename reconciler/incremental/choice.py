@@ -19,7 +19,16 @@ from typing import Final, TypeAlias
 from reconciler.base.dataclass import dataclass
 from reconciler.incremental.changed_groups import reads_of_groups
 from reconciler.incremental.linked_reads import linked_reads
-from reconciler.incremental.model import ChangedGroups, KeptAggregate, LinearRows, Method, Way, froms_of, read_whole
+from reconciler.incremental.model import (
+    LEAST_GROUPS,
+    ChangedGroups,
+    KeptAggregate,
+    LinearRows,
+    Method,
+    Way,
+    froms_of,
+    read_whole,
+)
 from reconciler.incremental.needed_rows import ChangedKeys, Within, needed_by_term
 from reconciler.incremental.terms import former_source
 from reconciler.sql.block_model import RelationUse
@@ -32,9 +41,6 @@ _KEPT_TWICE: Final = 2
 
 _LITTLE: Final = 0.1
 """Of what the query reads: so much may be for nothing."""
-
-LEAST_GROUPS: Final = 1_000
-"""Of fewer, a change mostly reaches all."""
 
 MANY_GROUPS: Final = 20_000
 """Groups that are kept: to bring so many to Spark, and to write them, takes longer than the rest of a step. Of so many a

@@ -9,6 +9,9 @@ from reconciler.base.dataclass import dataclass
 from reconciler.incremental.terms import current_reads, former_reads, key_of, places_of_change
 from reconciler.sql.block_model import AggregateBlock, GroupedBlock, GroupedQuery, LinearBlock, RelationUse
 
+LEAST_GROUPS: Final = 1_000
+"""Of fewer, a change mostly reaches all: a view of fewer rows has no groups computed anew."""
+
 _Block: TypeAlias = AggregateBlock | LinearBlock | GroupedBlock
 
 FLOATING: Final = re.compile(r"(?i)\b(FLOAT|DOUBLE)\b(?!:)")

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from reconciler.base.names import first_of
-from reconciler.incremental.choice import LEAST_GROUPS
-from reconciler.incremental.model import ChangedGroups, KeptAggregate, LinearRows, Maintenance, Recompute, Way
+from reconciler.incremental.model import LEAST_GROUPS, ChangedGroups, KeptAggregate, LinearRows, Maintenance, Recompute, Way
 
 _MOST_KEYS = 5
 
