@@ -18,7 +18,7 @@ from reconciler.engine.sources import EmptySource, FunctionSource, InlineSource,
 from reconciler.engine.spark import repeated_queries, small_rows, small_views, views
 from reconciler.engine.spark.repeated_queries import RepeatedQueries
 from reconciler.engine.spark.session import start
-from reconciler.engine.spark.small_rows import PlannedQuery, collected, frame_of
+from reconciler.engine.spark.small_rows import Code, PlannedQuery, collected, frame_of
 from reconciler.engine.spark.small_views import SmallViews
 from reconciler.engine.spark.views import isolated, register, result_of
 from tests.cells import mostly_slow
@@ -308,14 +308,14 @@ def test_few_are_kept_those_that_were_used_last_and_of_one_spark(monkeypatch: py
     monkeypatch.setattr(repeated_queries, "_MOST", 2)
 
     class Java:
-        def keep(self) -> bool:
+        def keep(self, is_of_few_rows: bool) -> bool:
             return True
 
     def kept(spark: SparkContext, key: str) -> bool:
         with queries.taken(spark, key) as found:
             return found is not None
 
-    query = PlannedQuery(Java(), {})
+    query = PlannedQuery(Java(), {}, Code.OF_THE_PLAN)
     queries = RepeatedQueries()
     one, other = (cast(SparkContext, object()) for _ in range(2))
     for key in ("a", "b", "c"):
@@ -334,7 +334,7 @@ def test_few_are_kept_those_that_were_used_last_and_of_one_spark(monkeypatch: py
 
 def test_one_query_at_a_time_is_planned_with_code_once_it_ran_often() -> None:
     class Java:
-        def keep(self) -> bool:
+        def keep(self, is_of_few_rows: bool) -> bool:
             return True
 
     now = 100.0
@@ -350,20 +350,20 @@ def test_one_query_at_a_time_is_planned_with_code_once_it_ran_often() -> None:
 
     for key in "aabbcc":
         assert runs(key) in (0, 99)
-        queries.keep(spark, key, PlannedQuery(Java(), {}, is_interpreted=key != "c"))
+        queries.keep(spark, key, PlannedQuery(Java(), {}, Code.OF_THE_PLAN if key == "c" else Code.NONE))
     assert runs("c") == 99, "one that has code"
     assert [runs(key) for key in "ab"] == [repeated_queries._WORTH_CODE] * 2
     assert queries.wants_code("a")
     assert not queries.wants_code("b"), "not so soon"
-    queries.keep(spark, "b", PlannedQuery(Java(), {}, is_interpreted=True))
-    queries.keep(spark, "a", PlannedQuery(Java(), {}))
+    queries.keep(spark, "b", PlannedQuery(Java(), {}, Code.NONE))
+    queries.keep(spark, "a", PlannedQuery(Java(), {}, Code.OF_THE_PLAN))
     assert runs("b") == runs("a") == 99
     now += repeated_queries._PAUSE
     assert runs("b") == 0
     assert queries.wants_code("b")
     # It came to nothing.
     now += repeated_queries._PAUSE
-    queries.keep(spark, "b", PlannedQuery(Java(), {}, is_interpreted=True))
+    queries.keep(spark, "b", PlannedQuery(Java(), {}, Code.NONE))
     assert runs("b") == repeated_queries._WORTH_CODE
 
 
@@ -372,7 +372,7 @@ def test_who_has_a_query_has_it_alone_and_one_that_fails_is_let_go() -> None:
     queries = RepeatedQueries()
     with queries.taken(spark, "a"):
         pass
-    queries._keep(spark, "a", PlannedQuery(None, {}))
+    queries._keep(spark, "a", PlannedQuery(None, {}, Code.NONE))
     with queries.taken(spark, "a") as mine, queries.taken(spark, "a") as theirs:
         assert mine is not None
         assert theirs is None

@@ -277,7 +277,6 @@ public final class SmallRows {
 
     private final StructType columns;
     private final SQLConf settings;
-    private final boolean interpretsParts;
     private final ArrayList relations = new ArrayList();
     private QueryExecution query;
     private SparkPlan plan;
@@ -290,7 +289,6 @@ public final class SmallRows {
       this.query = query;
       this.columns = columns;
       this.plan = plan;
-      this.interpretsParts = interpretsParts;
       this.settings = query.sparkSession().sessionState().conf().clone();
       if (interpretsParts) {
         this.settings.setConfString(SQLConf$.MODULE$.CODEGEN_FACTORY_MODE().key(), "NO_CODEGEN");
@@ -402,9 +400,9 @@ public final class SmallRows {
 
     /**
      * Whether it may run again. Then it lets its rows go, and all else that it does not need for that: a plan and its session
-     * take a megabyte.
+     * take a megabyte. `isOfFewRows`: it will not run over many, for which there is a job of Spark's.
      */
-    public boolean keep() throws IOException {
+    public boolean keep(boolean isOfFewRows) throws IOException {
       if (!isFixed(this.query.analyzed()) || !isKnown(this.plan) || !isGiven(this.rows)) {
         return false;
       }
@@ -418,9 +416,9 @@ public final class SmallRows {
           SparkEnv.get().closureSerializer().newInstance().serialize(work, ClassTag$.MODULE$.apply(Object[].class));
       this.task = Snappy.compress(Arrays.copyOf(written.array(), written.limit()));
       this.partitions = this.rows.partitions().length;
-      // Code that is broadcast is gone with the plan; and many rows are for a job of Spark's, which needs the plan.
-      boolean isOfFewRows = this.interpretsParts && this.settings.broadcastCleanedSourceThreshold() < 0;
-      if (isOfFewRows || !has(this.plan, WholeStageCodegenExec.class)) {
+      // Code that is broadcast is gone with the plan.
+      boolean mayBeBroadcast = this.settings.broadcastCleanedSourceThreshold() >= 0;
+      if (isOfFewRows && !(mayBeBroadcast && has(this.plan, WholeStageCodegenExec.class))) {
         this.query = null;
         this.plan = null;
         this.rows = null;

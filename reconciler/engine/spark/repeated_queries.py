@@ -66,7 +66,7 @@ class RepeatedQueries:
                 self._spark = spark
                 self._kept.clear()
             found = self._kept.pop(key)
-            if found is not None and found.is_interpreted:
+            if found is not None and found.code is Code.NONE:
                 if self._is_worth_code(key):
                     found = None
                 else:

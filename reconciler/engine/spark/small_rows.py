@@ -34,7 +34,8 @@ def can_bring_rows(session: SparkSession) -> bool:
 
 class Code(Enum):
     """What code Spark writes for a query over few rows, and compiles: none, that of its plan, or that of the small parts as
-    well that it makes each time that it runs. To write these anew each time takes longer than few rows do."""
+    well that it makes each time that it runs. To write these anew each time takes longer than few rows do: so `ALL` is for
+    many rows (more than MOST_AT_ONCE), and where a pipeline's settings say what code there is."""
 
     NONE = "none"
     OF_THE_PLAN = "of the plan"
@@ -51,12 +52,12 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class PlannedQuery:
-    """A query over relations: Java's object. `schema` are the columns of what it gives, as Delta has them; `is_interpreted`:
-    Spark has written no code for it."""
+    """A query over relations: Java's object. `schema` are the columns of what it gives, as Delta has them; `code` is
+    what Spark has written for it."""
 
     query: Any
     schema: JsonObject
-    is_interpreted: bool = False
+    code: Code
 
     def collected(self, most_rows: int, most_bytes: int) -> "pa.Table | None":
         """What it gives of the rows of its relations, once: as `collected`."""
@@ -79,7 +80,7 @@ class PlannedQuery:
     def keep(self) -> bool:
         """Whether it may run again. Then it has let its rows go. One whose plan can't be written down may not."""
         try:
-            return bool(self.query.keep())
+            return bool(self.query.keep(self.code is not Code.ALL))
         except Py4JJavaError:
             return False
 
@@ -89,7 +90,7 @@ def planned(frame: DataFrame, schema: JsonObject, relations: Sequence[Relation],
     query = _java(frame.sparkSession).Query.of(frame._jdf, code is Code.OF_THE_PLAN)
     for one in relations:
         query.add(one.given)
-    return PlannedQuery(query, schema, code is Code.NONE)
+    return PlannedQuery(query, schema, code)
 
 
 def relation_of(session: SparkSession, schema: JsonObject, rows: "pa.Table") -> Relation:
