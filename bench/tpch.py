@@ -46,7 +46,7 @@ _WARM: Final = 6
 _WARM_FANS: Final = 60
 _GIVEN_UP: Final = GivenUp()
 """As one run has it, of all steps."""
-KEYS: Final = {
+_KEYS: Final = {
     "region": "r_regionkey",
     "nation": "n_nationkey",
     "supplier": "s_suppkey",
@@ -96,13 +96,7 @@ def main(scale: tuple[float, ...], orders: int, steps: int, views: str, fan: int
 def _measured(
     root: Path, engine: Engine, scale: float, orders: int, steps: int, queries: dict[str, str]
 ) -> dict[str, dict[str, Any]]:
-    tables = table_columns()
-    history = write_history(root / "data", scale, tables)
-    project = root / "project"
-    write_pipeline(project, root / "data", tables, queries, KEYS)
-    Project.open(project, engine=engine).pipeline("tpch").apply()
-    _step(project, engine, Choice())
-    changes = enumerate(changes_of_orders(history, orders))
+    project, changes = begun(root, engine, scale, orders, queries)
     followed = [next_step(project, engine, Choice(), changes) for _ in range(_WARM + steps)][_WARM:]
     _require_equal(project, engine, queries)
     anew = Choice(few_rows=0, way=recomputed)
@@ -120,7 +114,9 @@ def _measured(
 def _fans(engine: Engine, scale: float, orders: int, steps: int, fan: int) -> list[float]:
     """The CPU seconds of a step of one view of lineitem, and of a step of so many."""
     with tempfile.TemporaryDirectory() as scratch:
-        pipelines = [_lineitem_views(Path(scratch) / str(many), engine, scale, orders, many) for many in (1, fan)]
+        pipelines = [
+            begun(Path(scratch) / str(many), engine, scale, orders, _sums(many), ("orders", "lineitem")) for many in (1, fan)
+        ]
         taken = [
             [next_step(project, engine, Choice(), changes, by_view=False)[0]["step"] for project, changes in pipelines]
             for _ in range(_WARM_FANS + 2 * steps)
@@ -128,19 +124,23 @@ def _fans(engine: Engine, scale: float, orders: int, steps: int, fan: int) -> li
     return [round(median(one), 3) for one in zip(*taken[_WARM_FANS:], strict=True)]
 
 
-def _lineitem_views(
-    root: Path, engine: Engine, scale: float, orders: int, many: int
-) -> tuple[Path, Iterator[tuple[int, dict[str, str]]]]:
-    """A pipeline with so many views of lineitem, and what its steps bring."""
-    queries = {
+def _sums(many: int) -> dict[str, str]:
+    """So many views of lineitem, with other sums each, by name."""
+    return {
         f"v{at:02}": "SELECT l_returnflag, l_linestatus, COUNT(*) AS many, SUM(l_quantity) AS quantity,"
         f" SUM(l_extendedprice * (1 - l_discount) * {at + 1}) AS price FROM lineitem"
         f" WHERE l_linenumber <> {at} GROUP BY l_returnflag, l_linestatus"
         for at in range(many)
     }
-    tables = {name: of for name, of in table_columns().items() if name in ("orders", "lineitem")}
+
+
+def begun(
+    root: Path, engine: Engine, scale: float, orders: int, queries: dict[str, str], only: tuple[str, ...] = ()
+) -> tuple[Path, Iterator[tuple[int, dict[str, str]]]]:
+    """A pipeline with these views, of all tables or of some, whose history is read; and what its steps bring, by number."""
+    tables = {name: of for name, of in table_columns().items() if not only or name in only}
     history = write_history(root / "data", scale, tables)
-    write_pipeline(root / "project", root / "data", tables, queries, KEYS)
+    write_pipeline(root / "project", root / "data", tables, queries, _KEYS)
     Project.open(root / "project", engine=engine).pipeline("tpch").apply()
     _step(root / "project", engine, Choice())
     return root / "project", enumerate(changes_of_orders(history, orders))

@@ -12,20 +12,16 @@ step takes besides its views (new rows are read and written, the step is publish
 
 import json
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from typing import Final
 
 import click
 
-from bench.incremental import changes_of_orders, write_history, write_pipeline
 from bench.plan import ROOT, Ratio
-from bench.tpch import KEYS, next_step, table_columns
-from reconciler.engine.protocol import Engine
+from bench.tpch import begun, next_step
 from reconciler.engine.spark.engine import spark_engine
 from reconciler.incremental.choice import Choice
-from reconciler.service.project import Project
 from tests.incremental.tpch import QUERIES, query
 
 RESULTS: Final = ROOT / "bench" / "results" / "tpch_growth.json"
@@ -42,12 +38,17 @@ RESULTS: Final = ROOT / "bench" / "results" / "tpch_growth.json"
 @click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Where to write them as JSON.")
 def main(scale: tuple[float, ...], orders: int, warm: int, steps: int, views: str, results: Path) -> None:
     """Take the steps, show CPU by view, write it as JSON."""
+    if len(set(scale)) != 2:
+        raise click.BadParameter("two scales are compared", param_hint="--scale")
     chosen = {name: query(name) for name in QUERIES if not views or name in views.split(",")}
     engine = spark_engine()
     try:
         with tempfile.TemporaryDirectory() as scratch:
-            pipelines = [_pipeline(Path(scratch) / str(one), engine, one, orders, chosen) for one in sorted(scale)]
-            taken = [[next_step(*one[:1], engine, Choice(), one[1])[0] for one in pipelines] for _ in range(warm + steps)]
+            pipelines = [begun(Path(scratch) / str(one), engine, one, orders, chosen) for one in sorted(scale)]
+            taken = [
+                [next_step(project, engine, Choice(), changes)[0] for project, changes in pipelines]
+                for _ in range(warm + steps)
+            ]
     finally:
         engine.close()
     medians = [{name: median(step[at][name] for step in taken[warm:]) for name in taken[-1][at]} for at in range(2)]
@@ -76,19 +77,6 @@ def _alone(name: str, taken: list[list[dict[str, float]]]) -> tuple[float, ...]:
 
 def _growth(less: float, more: float) -> float:
     return more / max(0.001, less)
-
-
-def _pipeline(
-    root: Path, engine: Engine, scale: float, orders: int, queries: dict[str, str]
-) -> tuple[Path, Iterator[tuple[int, dict[str, str]]]]:
-    """A pipeline whose history is read, and what its steps bring."""
-    tables, project = table_columns(), root / "project"
-    history = write_history(root / "data", scale, tables)
-    write_pipeline(project, root / "data", tables, queries, KEYS)
-    Project.open(project, engine=engine).pipeline("tpch").apply()
-    changes = enumerate(changes_of_orders(history, orders))
-    next_step(project, engine, Choice(), changes)
-    return project, changes
 
 
 if __name__ == "__main__":
