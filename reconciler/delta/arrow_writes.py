@@ -12,6 +12,7 @@
 - Files are Parquet that every reader of Delta takes as Spark's: they say that days count in the calendar of today, and
   nothing of the smallest and largest doubles. (deltalake's own writer, and Arrow's, leave NaNs out of these; Spark, for
   which NaN is the largest, would pass over the file.)
+- Which rows a commit took out and added is remembered for whoever follows the table (`known_changes`).
 - What stays of a file that is not committed (a process died, somebody else was first) is no part of the table.
 """
 
@@ -23,11 +24,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
+from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.delta.arrow_rows import OpenedTable, PlainTable, StoredFile, arrow_schema
 from reconciler.delta.arrow_statistics import statistics_text
 from reconciler.delta.commits import version_of
+from reconciler.delta.known_changes import KnownChanges, remember_changes
 from reconciler.delta.log_entries import ENGINE_INFO, after_commit, put_entry
 from reconciler.delta.objects import put_object, remove_objects
 from reconciler.delta.opening import is_local, open_table
@@ -93,25 +96,36 @@ def can_be_committed_to(location: str) -> bool:
 def append(table: OpenedTable, rows: "pa.Table", transaction: Transaction, commit: JsonObject | None = None) -> int:
     """Add rows, in the table's columns; returns the version that has them."""
     said = _information("WRITE", {"mode": "Append", "partitionBy": "[]"}, commit, is_blind=True)
-    return _Write(table.location, table, transaction).commit(said, rows, ())
+    changes = KnownChanges(table.schema, rows.slice(0, 0), rows)
+    return _Write(table.location, table, transaction).commit(said, rows, (), changes=changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Rows that are taken out of a table: of each file that holds any of them, by its path, the rows that stay; and the rows
+    that go (None: nobody is told)."""
+
+    staying: "Mapping[str, pa.Table]"
+    went: "pa.Table | None" = None
 
 
 def rewrite(
     table: OpenedTable,
-    staying: "Mapping[str, pa.Table]",
+    taken: Taken,
     rows: "pa.Table",
     transaction: Transaction,
     commit: JsonObject | None = None,
     counts: Mapping[str, int] | None = None,
 ) -> int:
-    """Take rows out and add others, in one commit; returns its version. `staying` has of each file, by its path, that holds
-    rows that go, those that stay. `counts` are what else the commit's metrics say, by the names that Spark gives them."""
+    """Take rows out and add others, in one commit; returns its version. `counts` are what else the commit's metrics say, by
+    the names that Spark gives them."""
     import pyarrow as pa
 
-    gone = tuple(file for file in table.files if file.path in staying)
-    whole = pa.concat_tables([*staying.values(), rows])
+    gone = tuple(file for file in table.files if file.path in taken.staying)
+    whole = pa.concat_tables([*taken.staying.values(), rows])
     said = {**_information("MERGE", {}, commit), "operationMetrics": dict(counts or {})}
-    return _Write(table.location, table, transaction).commit(said, whole, gone)
+    changes = None if taken.went is None else KnownChanges(table.schema, taken.went, rows)
+    return _Write(table.location, table, transaction).commit(said, whole, gone, changes=changes)
 
 
 def overwrite(
@@ -228,9 +242,15 @@ class _Write:
         """What the log says of the file that came."""
 
     def commit(
-        self, said: JsonObject, rows: "pa.Table", gone: tuple[StoredFile, ...], first: Sequence[JsonObject] = ()
+        self,
+        said: JsonObject,
+        rows: "pa.Table",
+        gone: tuple[StoredFile, ...],
+        first: Sequence[JsonObject] = (),
+        changes: KnownChanges | None = None,
     ) -> int:
-        """Add rows and remove files; `first` are actions before that. Returns the version that did it."""
+        """Add rows and remove files; `first` are actions before that, `changes` the rows that change by it, where they are
+        known. Returns the version that did it."""
         if self._table is not None:
             done = self._done(self._table.opened)
             if done is not None:
@@ -253,6 +273,8 @@ class _Write:
             is_done = put_entry(self._location, version, information, actions)
         if not is_done:
             return self._second(added)
+        if changes is not None:
+            remember_changes(self._location, version, changes)
         after_commit(self._location, version, {} if self._table is None else self._table.opened.metadata().configuration)
         return version
 

@@ -26,23 +26,39 @@ _MOST_BYTES: Final = 16 << 20
 
 def least_and_greatest(files: Iterable[AddedFiles], column: str) -> tuple[Any, Any] | None:
     """Of a column, in all these files. None where it has no value there, they are large, or it is not surely read."""
-    return _ends_of(files, column, may_lack=True)
+    return _ends_of_files(files, column, may_lack=True)
 
 
-def _ends_of(files: Iterable[AddedFiles], column: str, *, may_lack: bool) -> tuple[Any, Any] | None:
+def ends_of_rows(schema: "JsonObject", rows: "Iterable[pa.Table]", column: str) -> tuple[Any, Any] | None:
+    """The least and the greatest value of a column in rows that are held, which are in the columns of a schema (Delta's).
+    None where it has no value there, or it is not known which of them is less."""
+    field = _field(schema, column)
+    return None if field is None else _ends_of((one.column(field["name"]) for one in rows), may_lack=True)
+
+
+def _ends_of_files(files: Iterable[AddedFiles], column: str, *, may_lack: bool) -> tuple[Any, Any] | None:
     """`may_lack`: NULLs are passed over; else there is no answer where there are any."""
-    from pyarrow import compute
-
-    found: list[Any] = []
+    columns = []
     for one in files:
         field = _field(one.table.schema, column)
         if field is None or one.bytes > _MOST_BYTES:
             return None
         narrow = replace(one.table, schema={**one.table.schema, "fields": [field]})
         rows = rows_of(narrow, one.files)
-        if rows is None or (rows.column(0).null_count and not may_lack):
+        if rows is None:
             return None
-        ends = compute.min_max(rows.column(0))
+        columns.append(rows.column(0))
+    return _ends_of(columns, may_lack=may_lack)
+
+
+def _ends_of(columns: "Iterable[pa.ChunkedArray]", *, may_lack: bool) -> tuple[Any, Any] | None:
+    from pyarrow import compute
+
+    found: list[Any] = []
+    for values in columns:
+        if values.null_count and not may_lack:
+            return None
+        ends = compute.min_max(values)
         try:
             found += [end for end in (ends["min"].as_py(), ends["max"].as_py()) if end is not None]
         except (ValueError, OverflowError):
@@ -54,7 +70,7 @@ def range_of(location: str, column: str) -> tuple[Any, Any] | None:
     """The least and the greatest value of a column of a small table, in its first version. None where the column has a NULL,
     and where `least_and_greatest` gives none."""
     table = plain_table(location, 0)
-    return None if table is None else _ends_of([AddedFiles(table.closed, table.files)], column, may_lack=False)
+    return None if table is None else _ends_of_files([AddedFiles(table.closed, table.files)], column, may_lack=False)
 
 
 def files_between(table: OpenedTable, needed: Sequence[Between]) -> tuple[StoredFile, ...]:

@@ -8,7 +8,8 @@ from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.delta.added_files import added_files, changed_files
 from reconciler.delta.arrow_rows import plain_table
-from reconciler.delta.key_ranges import files_between, least_and_greatest
+from reconciler.delta.key_ranges import ends_of_rows, files_between, least_and_greatest
+from reconciler.delta.known_changes import known_changes
 from reconciler.engine.protocol import Between, ViewBuild
 from reconciler.engine.sources import InlineSource, LinkedSource, Source, StoredSource
 from reconciler.incremental.in_place import views_in_place
@@ -58,10 +59,14 @@ class StepChanges:
         )
 
     def changed_bytes(self, key: str) -> int | None:
-        """The size of the files that a relation got, and of those that it has no more. None: that can't be told."""
+        """The size of the rows that changed in a relation where this process wrote them, else that of the files that it got,
+        and of those that it has no more. None: that can't be told."""
         ranges, location = self._ranges(key), _stored(self.place_now, key).location
 
         def look() -> int | None:
+            known = known_changes(location, ranges)
+            if known is not None:
+                return known.bytes
             found = changed_files(location, ranges[0][0], ranges[-1][1])
             return None if found is None else found.earlier.bytes + found.later.bytes
 
@@ -83,8 +88,12 @@ class StepChanges:
         ranges, location = self._ranges(key), _stored(self.place_now, key).location
 
         def look() -> KeyRange | None:
-            found = changed_files(location, ranges[0][0], ranges[-1][1])
-            ends = least_and_greatest((found.earlier, found.later), column) if found is not None else None
+            known = known_changes(location, ranges)
+            if known is not None:
+                ends = ends_of_rows(known.schema, (known.went, known.came), column)
+            else:
+                found = changed_files(location, ranges[0][0], ranges[-1][1])
+                ends = least_and_greatest((found.earlier, found.later), column) if found is not None else None
             return KeyRange(*ends) if ends is not None else None
 
         return self.looked_up.once(("keys", location, ranges, column), look)

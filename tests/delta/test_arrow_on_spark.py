@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from reconciler.delta.arrow_rows import PlainTable, plain_table, rows_of
-from reconciler.delta.arrow_writes import all_nullable, append, create, is_writable, overwrite, put_table, rewrite
+from reconciler.delta.arrow_writes import Taken, all_nullable, append, create, is_writable, overwrite, put_table, rewrite
 from reconciler.delta.compaction import compact
 from reconciler.delta.publishing import publish
 from reconciler.delta.short_logs import open_log
@@ -100,7 +100,7 @@ def test_spark_reads_what_was_read_and_written_here(spark: Any, made: Path, tmp_
     assert differing(spark, made, place) == 0
     assert exact(spark, made) == exact(spark, place)
     (file,) = opened(place).files
-    rewrite(opened(place), {file.path: rows.slice(1)}, rows.slice(0, 2), Transaction("us", 2))
+    rewrite(opened(place), Taken({file.path: rows.slice(1)}), rows.slice(0, 2), Transaction("us", 2))
     assert differing(spark, made, place) == 1, "the second row stands there twice"
     second = spark.read.format("delta").load(str(place)).where("i8 = 127")
     assert second.count() == 2

@@ -15,6 +15,7 @@ from reconciler.delta import arrow_writes
 from reconciler.delta.arrow_rows import PlainTable, plain_table, rows_of
 from reconciler.delta.arrow_statistics import statistics_text
 from reconciler.delta.arrow_writes import (
+    Taken,
     append,
     create,
     is_writable,
@@ -80,7 +81,7 @@ def test_rows_are_taken_out_of_the_files_that_hold_them_alone(table: Path) -> No
     before = opened(table)
     (first,) = [file for file in before.files if file.rows == 2]
 
-    version = rewrite(before, {first.path: rows(2)}, rows(4), sent(3))
+    version = rewrite(before, Taken({first.path: rows(2)}), rows(4), sent(3))
 
     assert (version, held(table), held(table, 1)) == (2, [2, 3, 4], [1, 2, 3])
     assert entry(table, 2)["remove"]["path"] == first.path
@@ -91,13 +92,13 @@ def test_rows_are_taken_out_of_the_files_that_hold_them_alone(table: Path) -> No
 def test_all_rows_of_a_file_may_go(table: Path) -> None:
     before = opened(table)
 
-    rewrite(before, {file.path: rows() for file in before.files}, rows(), sent(3))
+    rewrite(before, Taken({file.path: rows() for file in before.files}), rows(), sent(3))
 
     assert (held(table), opened(table).files) == ([], ())
 
 
 def test_a_commit_without_rows_leaves_its_transaction(table: Path) -> None:
-    assert rewrite(opened(table), {}, rows(), sent(3)) == 2
+    assert rewrite(opened(table), Taken({}), rows(), sent(3)) == 2
     assert opened(table).opened.transaction_version("us") == 3
 
 
@@ -133,7 +134,7 @@ def test_who_comes_second_writes_nothing(table: Path) -> None:
 
     for write in (
         lambda: append(ours, rows(9), sent(3)),
-        lambda: rewrite(ours, {ours.files[0].path: rows()}, rows(9), sent(3)),
+        lambda: rewrite(ours, Taken({ours.files[0].path: rows()}), rows(9), sent(3)),
         lambda: overwrite(ours, SCHEMA, rows(9), sent(3)),
         lambda: create(str(table), SCHEMA, rows(9), sent(3)),
     ):
@@ -368,7 +369,7 @@ def test_a_column_that_is_not_null_is_written_by_who_has_looked_for_nulls(tmp_pa
 def test_what_a_rewrite_counts_stands_in_its_commit(table: Path) -> None:
     before = opened(table)
 
-    rewrite(before, {}, rows(4), sent(3), SAID, {"numTargetRowsInserted": 1})
+    rewrite(before, Taken({}), rows(4), sent(3), SAID, {"numTargetRowsInserted": 1})
 
     metrics = entry(table, 2)["commitInfo"]["operationMetrics"]
     assert (metrics["numTargetRowsInserted"], metrics["numOutputRows"]) == ("1", "1")

@@ -2,14 +2,17 @@
 
 import gc
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from reconciler.delta.arrow_rows import OpenedTable, PlainTable, plain_table
-from reconciler.delta.arrow_writes import append, put_table
-from reconciler.engine.sources import StoredSource
+from reconciler.delta import known_changes
+from reconciler.delta.arrow_rows import OpenedTable, PlainTable, plain_table, rows_of
+from reconciler.delta.arrow_writes import Taken, append, put_table, rewrite
+from reconciler.engine.sources import CHANGE_COLUMN, StoredSource
 from reconciler.engine.spark import held_rows
 from reconciler.engine.spark.held_rows import HeldRows
 from reconciler.engine.stored import Between, Transaction
@@ -25,6 +28,12 @@ def add(place: str, number: int, *values: int) -> None:
     table = plain_table(place)
     assert table is not None
     append(table, rows(*values), Transaction("test", number))
+
+
+def by_another(write: Callable[..., None], *given: Any) -> None:
+    """Write as another process does: this one knows nothing of it."""
+    write(*given)
+    known_changes._committed.clear()
 
 
 def ids(held: HeldRows, place: str, version: int) -> list[int]:
@@ -112,7 +121,7 @@ def test_what_is_held_is_bounded_and_what_went_is_read_again(place: str) -> None
 
 def test_what_changed_and_what_is_needed_is_read_once(place: str) -> None:
     held, needed = HeldRows(), StoredSource("t", place, 1, needed=(Between("id", 3, 9),))
-    add(place, 1, 3)
+    by_another(add, place, 1, 3)
 
     def asked(rows: HeldRows) -> list[list[int] | None]:
         answers = (rows.changed(place, 1, ((0, 1),)), rows.needed(needed))
@@ -126,5 +135,28 @@ def test_what_changed_and_what_is_needed_is_read_once(place: str) -> None:
 
     shutil.rmtree(place)
     put_table(place, SCHEMA, rows(7))
-    add(place, 1, 8)
+    by_another(add, place, 1, 8)
     assert asked(held) == [[8], [7, 8]]
+
+
+def test_what_this_process_changed_is_not_read(place: str) -> None:
+    """However large the files are that it wrote for it."""
+    add(place, 1, *range(3, held_rows.MOST_ROWS))
+    table = plain_table(place)
+    assert table is not None
+    whole = rows_of(table)
+    assert whole is not None
+    staying = {file.path: whole.slice(1) if at == 0 else whole.slice(0, 0) for at, file in enumerate(table.files)}
+    rewrite(table, Taken(staying, whole.slice(0, 1)), rows(0), Transaction("test", 2))
+    for file in Path(place).glob("*.parquet"):
+        file.unlink()
+
+    found = HeldRows().changed(place, 2, ((1, 2),))
+    assert found is not None
+    went = whole["id"][0].as_py()
+    assert sorted(found.rows.to_pylist(), key=str) == [
+        {"id": 0, CHANGE_COLUMN: "insert"},
+        {"id": went, CHANGE_COLUMN: "delete"},
+    ]
+    known_changes._committed.clear()
+    assert HeldRows().changed(place, 2, ((1, 2),)) is None

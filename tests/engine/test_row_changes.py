@@ -19,6 +19,7 @@ from reconciler.delta.arrow_rows import arrow_schema, plain_table, rows_of
 from reconciler.delta.arrow_writes import append, create, put_table
 from reconciler.engine.arrow.row_changes import MOST_CHANGED, change_rows
 from reconciler.engine.protocol import RowChanges, Transaction
+from tests.delta.known_changes import are_as_the_files_say
 
 Row = tuple[Any, ...]
 
@@ -225,5 +226,7 @@ def test_what_is_there_afterwards(
         net[repr(row)] = (row, net.get(repr(row), (row, 0))[1] + sign)
     changed = [(*row, copies) for row, copies in net.values() if copies]
     if changed:
-        assert change_rows(stage(location, EVERY, changed)) is not None
+        version = change_rows(stage(location, EVERY, changed))
+        assert version is not None
+        assert are_as_the_files_say(location, version - 1, version)
     assert held(location) == wanted([row for at, row in enumerate(rows) if at not in gone] + come)

@@ -7,9 +7,11 @@ from typing import NoReturn
 
 import pytest
 
+from reconciler.delta.arrow_rows import plain_table
 from reconciler.engine.by_size import EngineBySize
-from reconciler.engine.protocol import Engine
+from reconciler.engine.protocol import Engine, Ingestion, Written
 from reconciler.engine.spark.engine import SparkEngine
+from tests.delta.known_changes import are_as_the_files_say
 from tests.engine.changes_contract import ChangesContract
 from tests.engine.delta_input_contract import DeltaInputContract
 from tests.engine.engines import DeltaStorage
@@ -20,6 +22,17 @@ def no_spark() -> NoReturn:
     pytest.skip("this is Spark's to do")
 
 
+class Telling(EngineBySize):
+    """Of what it writes to a table it is known which rows changed."""
+
+    def ingest(self, ingestion: Ingestion) -> Written:
+        before = plain_table(ingestion.target.location)
+        written = super().ingest(ingestion)
+        if before is not None and not written.reused and written.version == before.version + 1:
+            assert are_as_the_files_say(ingestion.target.location, before.version, written.version)
+        return written
+
+
 class OnArrow:
     @pytest.fixture
     def storage(self) -> DeltaStorage:
@@ -27,7 +40,7 @@ class OnArrow:
 
     @pytest.fixture
     def engine(self) -> Engine:
-        return EngineBySize(SparkEngine(no_spark), dict)
+        return Telling(SparkEngine(no_spark), dict)
 
 
 class TestSmallRanges(OnArrow, IngestContract):

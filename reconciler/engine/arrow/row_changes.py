@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from reconciler.delta.arrow_rows import OpenedTable, StoredFile, plain_table, rows_of
-from reconciler.delta.arrow_writes import append, is_writable, rewrite
+from reconciler.delta.arrow_writes import Taken, append, is_writable, rewrite
 from reconciler.delta.commits import version_with
 from reconciler.delta.key_ranges import files_with_any
 from reconciler.engine.arrow.equal_rows import row_ids
@@ -62,7 +62,8 @@ def change_rows(changes: RowChanges, most_read: int = MOST_READ, most_rewritten:
     if not staying:
         return append(table, coming, changes.transaction, changes.commit)
     metrics = {"numTargetRowsDeleted": sum(counts), "numTargetRowsUpdated": 0, "numTargetRowsInserted": coming.num_rows}
-    return rewrite(table, staying, coming, changes.transaction, changes.commit, metrics)
+    taken = Taken(staying, _repeated(going, counts))
+    return rewrite(table, taken, coming, changes.transaction, changes.commit, metrics)
 
 
 def _changed(table: OpenedTable, staging: str) -> "pa.Table | None":

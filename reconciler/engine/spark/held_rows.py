@@ -22,6 +22,7 @@ from reconciler.delta.added_files import AddedFiles, added_files, changed_files
 from reconciler.delta.arrow_rows import PlainTable, plain_table, rows_of
 from reconciler.delta.entries import Entry, entry_of
 from reconciler.delta.key_ranges import files_between
+from reconciler.delta.known_changes import known_changes
 from reconciler.engine.arrow.equal_rows import row_ids
 from reconciler.engine.sources import CHANGE_COLUMN, StoredSource
 
@@ -124,13 +125,17 @@ class HeldRows:
         return None if rows is None or rows.num_rows > MOST_ROWS else Held(found.table.schema, rows)
 
     def changed(self, location: str, version: int, ranges: Sequence[tuple[int, int]]) -> Held | None:
-        """What changed in a table in these ranges of versions, where few rows were written with it."""
+        """What changed in a table in these ranges of versions, where few rows were written with it, or this process wrote
+        them."""
         if not ranges:
             return None
-        first, last = ranges[0][0], ranges[-1][1]
-        return self._once(location, (first, last), "changed", lambda: self._changed(location, first, last))
+        return self._once(location, (ranges[0][0], ranges[-1][1]), "changed", lambda: self._changed(location, ranges))
 
-    def _changed(self, location: str, first: int, last: int) -> Held | None:
+    def _changed(self, location: str, ranges: Sequence[tuple[int, int]]) -> Held | None:
+        known = known_changes(location, ranges)
+        if known is not None:
+            return Held(with_change(known.schema), changed_rows(known.went, known.came))
+        first, last = ranges[0][0], ranges[-1][1]
         found = changed_files(location, first, last)
         if found is None or not _is_few(found.earlier) or not _is_few(found.later):
             return None

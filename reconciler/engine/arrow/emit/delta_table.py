@@ -16,7 +16,16 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.errors import RegistryError
 from reconciler.base.names import fold
 from reconciler.delta.arrow_rows import OpenedTable, arrow_schema, plain_table, rows_by_file, rows_of
-from reconciler.delta.arrow_writes import all_nullable, append, create, is_writable, needs_features, overwrite, rewrite
+from reconciler.delta.arrow_writes import (
+    Taken,
+    all_nullable,
+    append,
+    create,
+    is_writable,
+    needs_features,
+    overwrite,
+    rewrite,
+)
 from reconciler.delta.commits import said_with
 from reconciler.engine.arrow.emit.changes import Changes, changes, is_small, shape
 from reconciler.engine.arrow.emit.places import plain_place
@@ -123,7 +132,7 @@ def _write(emission: Emission, location: str, changed: Changes, sink: _Sink) -> 
         staying = _staying(table, _in_columns_of(table, changed.going), changed.copies)
         if staying is None:
             return None
-        return lambda: rewrite(table, staying, coming, emission.transaction, commit)
+        return lambda: rewrite(table, Taken(staying), coming, emission.transaction, commit)
     if changed.inserted:
         return lambda: append(table, coming, emission.transaction, commit)
     return lambda: None

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.delta.arrow_rows import OpenedTable, rows_by_file
-from reconciler.delta.arrow_writes import append, rewrite
+from reconciler.delta.arrow_writes import Taken, append, rewrite
 from reconciler.engine.arrow.ingest import multisets
 from reconciler.engine.arrow.ingest.incoming import Change, Incoming, Row
 from reconciler.engine.arrow.ingest.stored_values import as_numbers, values_of
@@ -93,7 +93,7 @@ def _by_key(table: OpenedTable, ingestion: Ingestion, incoming: Incoming) -> Wri
     coming = [_whole(one, found.updated.get(key)) for key, one in last.items() if not one.deletes and key not in kept]
     inserted = sum(not one.deletes and key not in found.keys for key, one in last.items())
     updated = len(coming) - inserted
-    staying = found.staying if replaces else _find(table, target, {key: last[key] for key in deleted}).staying
+    searched = found if replaces else _find(table, target, {key: last[key] for key in deleted})
     metrics = {
         "numSourceRows": len(every),
         "numTargetRowsDeleted": len(deleted),
@@ -101,7 +101,7 @@ def _by_key(table: OpenedTable, ingestion: Ingestion, incoming: Incoming) -> Wri
         "numTargetRowsInserted": inserted,
     }
     rows = as_arrow(coming, table)
-    version = rewrite(table, staying, rows, ingestion.transaction, ingestion.commit, metrics)
+    version = rewrite(table, _taken(searched, rows), rows, ingestion.transaction, ingestion.commit, metrics)
     unmatched = sum(one.deletes and key not in found.keys and not one.came for key, one in last.items())
     unmatched += len(lost) if replaces else 0
     changed = len(deleted) + updated + inserted if incoming.tells_deletes else len(last)
@@ -126,11 +126,12 @@ class _Last:
 @dataclass(frozen=True, slots=True)
 class _Found:
     """The keys among those looked for that a table has; of those that are updated, their rows; of each file with any of
-    them, by its path, the rows of others."""
+    them, by its path, the rows of others; and their own rows, in parts."""
 
     keys: frozenset[Row] = frozenset()
     updated: Mapping[Row, Row] = field(default_factory=dict)
     staying: "Mapping[str, pyarrow.Table]" = field(default_factory=dict)
+    going: "Sequence[pyarrow.Table]" = ()
 
 
 def _last_of_each_key(incoming: Incoming, target: TableTarget) -> dict[Row, _Last]:
@@ -177,6 +178,7 @@ def _find(table: OpenedTable, target: TableTarget, keys: Mapping[Row, _Last]) ->
     there: set[Row] = set()
     updated: dict[Row, Row] = {}
     staying: dict[str, pyarrow.Table] = {}
+    going: list[pyarrow.Table] = []
     files = files_to_search(table, as_arrow(wanted, table, names)) if wanted else ()
     puts_together = is_small(table) and len(table.files) > _MOST_FILES_WITH_KEY
     held = rows_by_file(table, files)
@@ -196,7 +198,15 @@ def _find(table: OpenedTable, target: TableTarget, keys: Mapping[Row, _Last]) ->
         updated |= _rows_at(rows, {place: key for place, key in found.items() if keys[key].sets is not None})
         mask = pyarrow.array([place not in found for place in range(rows.num_rows)], pyarrow.bool_())
         staying[file.path] = rows.filter(mask)
-    return _Found(frozenset(there), updated, staying)
+        going.append(rows.filter(compute.invert(mask)))
+    return _Found(frozenset(there), updated, staying, going)
+
+
+def _taken(found: _Found, coming: "pyarrow.Table") -> Taken:
+    """The rows of the keys that were found, which go."""
+    import pyarrow
+
+    return Taken(found.staying, pyarrow.concat_tables([coming.slice(0, 0), *found.going]))
 
 
 def _rows_at(rows: "pyarrow.Table", places: Mapping[int, Row]) -> dict[Row, Row]:

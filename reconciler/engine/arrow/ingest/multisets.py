@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.base.dataclass import dataclass
 from reconciler.delta.arrow_rows import OpenedTable, rows_by_file
-from reconciler.delta.arrow_writes import append, rewrite
+from reconciler.delta.arrow_writes import Taken, append, rewrite
 from reconciler.engine.arrow.equal_rows import row_ids
 from reconciler.engine.arrow.ingest.incoming import Change, Row
 from reconciler.engine.arrow.ingest.stored_values import require_one_form, require_one_form_of
@@ -122,7 +122,8 @@ def _rewritten(
         "numTargetRowsUpdated": 0,
         "numTargetRowsInserted": inserted,
     }
-    return rewrite(table, staying, as_arrow(coming, table), ingestion.transaction, ingestion.commit, metrics)
+    went = as_arrow([row for row, count in going.items() for _ in range(count)], table)
+    return rewrite(table, Taken(staying, went), as_arrow(coming, table), ingestion.transaction, ingestion.commit, metrics)
 
 
 def _without(rows: "pyarrow.Table", places: set[int]) -> Any:
