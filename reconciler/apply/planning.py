@@ -80,7 +80,8 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
     diff = diff_between(applied.snapshot, desired, foreign)
     head = applied.head.value if applied.head is not None else None
     back = _outputs_back(head, applied.snapshot, desired, diff)
-    beside = replace(what_is_beside(target, pipeline, applied.snapshot, desired, diff), rollback=rollback, back=back)
+    beside = what_is_beside(target, pipeline, applied.snapshot, desired, diff)
+    beside = replace(beside, rollback=rollback, back=back, types=_types(head))
     plan = make_plan(pipeline, environment, applied.snapshot, desired, policies, Known(follows, diff, beside))
     if is_local(target.warehouse):
         require_tables(target, head, plan)
@@ -113,6 +114,12 @@ def what_is_beside(target: Target, pipeline: str, applied: Snapshot | None, desi
     outputs = touched_outputs(diff, desired.program) if desired is not None else ()
     writers = other_writers(target, desired.program, outputs) if desired is not None and outputs else {}
     return Beside(readers, writers)
+
+
+def _types(head: Head | None) -> dict[str, dict[str, str]]:
+    """The types of the columns of what is published, by key."""
+    placements = head.published.relations if head is not None and head.published is not None else {}
+    return {key: {one.name: one.type for one in placement.columns} for key, placement in placements.items()}
 
 
 def _outputs_back(head: Head | None, applied: Snapshot | None, desired: Snapshot | None, diff: Diff) -> frozenset[str]:

@@ -387,6 +387,7 @@ _HAZARDS: Final = {
     "H940": "a view reads rows that nobody keeps up to date",
     "H941": "a view no longer follows what changes",
     "H942": "a view does not follow what changes",
+    "H943": "the groups of a view are no longer kept",
 }
 
 CODES: Final[dict[str, str]] = (

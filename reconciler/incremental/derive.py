@@ -33,10 +33,6 @@ _SAY_NOTHING: Final = frozenset({SPARK, "spark.sql.session.timeZone"})
 
 _NOT_COMPARED: Final = re.compile(r"(?i)\b(MAP<|VARIANT\b(?!:))")
 
-_NOTHING_FOLLOWS: Final = NotKept(
-    "all that it reads stands in subqueries, or behind outer joins, where changes have no rule"
-)
-
 Columns: TypeAlias = Mapping[str, str | None]
 _Known: TypeAlias = tuple[tuple[str, tuple[tuple[str, str | None], ...]], ...]
 """Of relations, by key, the columns with their types."""
@@ -72,7 +68,7 @@ def maintenance(program: Program, view: View, stored: Mapping[str, Columns]) -> 
     if isinstance(found, KeptAggregate) and found.extremes:
         why = _why_not_told_apart(reads, columns, with_signs=False)
         # Of two zeros it is not known which one is the least.
-        found = found if why is None else derived_groups(query, known, why)
+        found = found if why is None else _instead(derived_groups(query, known), Recompute(why))
     if isinstance(found, Recompute):
         return found
     why = _why_not_told_apart(reads, columns, with_signs=True)
@@ -89,7 +85,7 @@ def groups_instead(program: Program, view: View, kept: KeptAggregate, stored: Ma
     the view, or changes of fewer relations are followed so. `stored` is as for `maintenance`."""
     if not kept.block.keys or _why_rows_stay(view, stored.get(fold(view.name), {})) is not None:
         return None
-    found = derived_groups(kept.query, _known(program, kept, stored), "they are kept")
+    found = derived_groups(kept.query, _known(program, kept, stored))
     return found if isinstance(found, ChangedGroups) and found.fixed <= kept.fixed else None
 
 
@@ -252,22 +248,38 @@ def derived(query: str, columns: _Known) -> Maintenance:
         if without is not None:
             # What stands in the way then is in the way in any case; WITH is not.
             query, found = without, _derived(without, known)
+    if not isinstance(found, KeptAggregate | LinearRows):
+        from reconciler.sql.written_aliases import with_aliases
+
+        named = with_aliases(query)
+        if named is not None:
+            query, found = named, _rather(_derived(named, known), found)
     if isinstance(found, KeptAggregate | LinearRows) or not holds_columns(query_tokens(query)):
         return found
     from reconciler.sql.written_stars import without_stars
 
     written = without_stars(query, known, USUAL)
     other = _derived(written, known) if written is not None else found
-    # Groups that are computed anew cost more than those that are kept.
-    return found if isinstance(other, Recompute) or type(other) is type(found) else other
+    return found if type(other) is type(found) else _rather(other, found)
+
+
+def _rather(one: Maintenance, other: Maintenance) -> Maintenance:
+    """The method of a query that is written more plainly, unless that is no better than the other. Groups that are computed
+    anew cost more than those that are kept. Why it has no method, or its groups are not kept, says more."""
+    if isinstance(one, ChangedGroups) and isinstance(other, ChangedGroups):
+        return replace(other, not_kept=one.not_kept)
+    return other if isinstance(one, Recompute) and not isinstance(other, Recompute) else one
 
 
 @lru_cache(maxsize=1024)
-def derived_groups(query: str, columns: _Known, why: str) -> ChangedGroups | Recompute:
-    """How a query is maintained whose groups can't be kept, for the reason `why`: that is told where they can't be computed
-    anew one by one either."""
-    found = _changed_groups(query, {key: dict(of) for key, of in columns})
-    return found if isinstance(found, ChangedGroups) else Recompute(why)
+def derived_groups(query: str, columns: _Known) -> ChangedGroups | NotKept:
+    """The groups of a query that are computed anew one by one, whether they could be kept or not."""
+    return _changed_groups(query, {key: dict(of) for key, of in columns})
+
+
+def _instead(groups: ChangedGroups | NotKept, not_kept: Recompute) -> ChangedGroups | Recompute:
+    """How a query is maintained whose groups can't be kept."""
+    return replace(groups, not_kept=not_kept) if isinstance(groups, ChangedGroups) else not_kept
 
 
 def _changed_groups(query: str, known: Mapping[str, Columns]) -> ChangedGroups | NotKept:
@@ -277,7 +289,7 @@ def _changed_groups(query: str, known: Mapping[str, Columns]) -> ChangedGroups |
     if isinstance(groups, NotKept):
         return groups
     found = ChangedGroups(query, groups)
-    return found if _follows_any(found) else _NOTHING_FOLLOWS
+    return found if _follows_any(found) else _why_none_follows(found)
 
 
 def _derived(query: str, known: Mapping[str, Columns]) -> Maintenance:
@@ -293,14 +305,19 @@ def _derived(query: str, known: Mapping[str, Columns]) -> Maintenance:
         return _if_any_follows(kept_aggregate(query, block))
     groups = _changed_groups(query, known)
     if not isinstance(groups, NotKept):
-        return groups
+        return groups if block is NO_AGGREGATE else replace(groups, not_kept=Recompute(block.reason, block.hint))
     # What has an aggregate, or a window, is not linear: why that has no rule says more.
     why = next(one for one in (block, groups, blocks) if one is not NO_AGGREGATE)
     return Recompute(why.reason, why.hint)
 
 
 def _if_any_follows(found: Method) -> Maintenance:
-    return found if _follows_any(found) else Recompute(_NOTHING_FOLLOWS.reason)
+    return found if _follows_any(found) else Recompute(_why_none_follows(found).reason)
+
+
+def _why_none_follows(method: Method) -> NotKept:
+    read = ", ".join(method.relations)
+    return NotKept(f"no rule is known for changes of {read} in a subquery, or behind an outer join")
 
 
 def _follows_any(method: Method) -> bool:

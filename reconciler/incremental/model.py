@@ -109,10 +109,12 @@ class LinearRows:
 @dataclass(frozen=True, slots=True)
 class ChangedGroups:
     """The groups of which rows came or went are computed anew, and take the place of those that the view had
-    (`changed_groups`). `query` is that of the view."""
+    (`changed_groups`). `query` is that of the view. `not_kept`: why its groups can't be kept (None: it has no aggregate, or
+    they can)."""
 
     query: str
     groups: GroupedQuery
+    not_kept: Recompute | None = None
 
     @property
     def relations(self) -> tuple[str, ...]:

@@ -57,7 +57,8 @@ def describe_maintenance(one: Maintenance) -> tuple[str, ...]:
             if one.fixed:
                 told.append(f"where {', '.join(sorted(one.fixed))} changes, by its query")
             told.append("small relations, and many groups at once, are computed from the query")
-            return (*told, f"so is a view of fewer than {LEAST_GROUPS:,} rows")
+            told.append(f"so is a view of fewer than {LEAST_GROUPS:,} rows")
+            return (*told, *_why_not_kept(one.not_kept))
         case LinearRows():
             followed = ", ".join(sorted({*one.relations} - one.fixed))
             if one.only_added is None:
@@ -70,3 +71,11 @@ def describe_maintenance(one: Maintenance) -> tuple[str, ...]:
             return (*told, "small relations are computed from the query at once")
         case _:
             assert_never(one)
+
+
+def _why_not_kept(why: Recompute | None) -> tuple[str, ...]:
+    """Where groups are computed anew that could be kept in another query."""
+    if why is None:
+        return ()
+    helps = () if why.hint is None else (f"to change that: {why.hint}",)
+    return (f"its groups can't be kept: {why.reason}", *helps)

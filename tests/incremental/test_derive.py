@@ -250,7 +250,9 @@ def test_groups_and_partitions_have_keys(query: str, keys: str) -> None:
             "SELECT k, n FROM (SELECT k, COUNT(*) OVER (PARTITION BY k) AS n FROM t) WHERE n > (SELECT 1)",
             "a subquery stands",
         ),
-        ("SELECT MAX(n) AS n FROM (SELECT k, rank() OVER (PARTITION BY k ORDER BY v) AS n FROM t)", "a query in its FROM"),
+        ("SELECT MAX(n) AS n FROM (SELECT k, rank() OVER (PARTITION BY k ORDER BY v) AS n FROM t)", "a function with OVER"),
+        ("SELECT SUM(n) AS n FROM (SELECT k FROM t) AS s (n)", "a query in its FROM has no alias, or one that renames"),
+        ("SELECT k FROM t WHERE v > (SELECT MAX(v) FROM t)", "no rule is known for changes of t in a subquery, or behind"),
         ("SELECT k, now() AS n, COUNT(*) OVER (PARTITION BY k) AS m FROM t", "now may give another value"),
         ("SELECT posexplode(array(k)) AS (a, k), COUNT(*) OVER (PARTITION BY k) AS m FROM t", "an item of its select list"),
         # Of two columns of one name it is not known which one is meant.
@@ -297,7 +299,11 @@ def test_words_say_what_follows_and_what_does_not() -> None:
         "by what changes in t: the groups by g of which rows change are computed anew",
         "small relations, and many groups at once, are computed from the query",
         "so is a view of fewer than 1,000 rows",
+        "its groups can't be kept: STDDEV has no rule",
+        "to change that: an aggregate that has one may stand in a view of its own",
     )
+    windows = describe_maintenance(of("SELECT k, COUNT(*) OVER (PARTITION BY k) AS n FROM t"))
+    assert windows[-1] == "so is a view of fewer than 1,000 rows", "there is nothing that could be kept"
     assert describe_maintenance(of("SELECT STDDEV(v) AS v FROM t"))[0] == "by its query, computed again: STDDEV has no rule"
 
 

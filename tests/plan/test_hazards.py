@@ -12,7 +12,7 @@ from reconciler.diff.model import Action, Diff, Fate, RelationChange
 from reconciler.plan.digest import plan_digest
 from reconciler.plan.hazards import NOTHING_ASKED, Asked, find_hazards
 from reconciler.plan.hazards.large import find_impact_hazards
-from reconciler.plan.hazards.readers import Beside, ForeignReader
+from reconciler.plan.hazards.readers import NOTHING_BESIDE, Beside, ForeignReader
 from reconciler.plan.impact import Impact, ReadImpact, ViewImpact
 from reconciler.plan.make import Known, make_plan
 from reconciler.plan.model import Hazard, Policies
@@ -36,10 +36,12 @@ def program(sql: str, spec: str = "", protected: tuple[str, ...] = ()) -> Progra
     return replace(compiled, settings=replace(compiled.settings, protected=protected))
 
 
-def between(applied: Program, desired: Program | None, asked: Asked = NOTHING_ASKED) -> tuple[Hazard, ...]:
+def between(
+    applied: Program, desired: Program | None, asked: Asked = NOTHING_ASKED, beside: Beside = NOTHING_BESIDE
+) -> tuple[Hazard, ...]:
     after = desired if desired is not None else empty_program(applied.settings)
     diff = compare(take_snapshot(applied), take_snapshot(after))
-    return find_hazards(diff, applied, after, removes_pipeline=desired is None, asked=asked)
+    return find_hazards(diff, applied, after, removes_pipeline=desired is None, asked=asked, beside=beside)
 
 
 def codes(hazards: Sequence[Hazard], code: str) -> list[str]:

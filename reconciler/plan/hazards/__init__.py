@@ -62,6 +62,7 @@ def find_hazards(
 ) -> tuple[Hazard, ...]:
     """All hazards of a diff, sorted by code and subject."""
     found = [hazard for analyse in _ANALYSERS for hazard in analyse(diff, applied, desired)]
+    found += methods_lost(diff, applied, desired, beside.types)
     found += readers_lose(diff, applied, desired, beside.readers)
     found += sinks_of_others(desired, beside.writers)
     if beside.rows_of:
@@ -71,7 +72,7 @@ def find_hazards(
         # Whoever ends a rollback by its name need not be told.
         found += rollbacks_ended(diff, applied, desired)
     if "H942" in asked.codes:
-        found += methods_missing(diff, desired)
+        found += methods_missing(diff, desired, beside.types)
     everything = tuple(everything_removed(diff, applied, desired, removes_pipeline=removes_pipeline))
     found += everything or large_share_removed(diff, applied, asked.limits)
     return tuple(sorted(found, key=lambda hazard: (hazard.code, fold(hazard.subject), hazard.message)))
@@ -95,5 +96,4 @@ _ANALYSERS: tuple[Callable[[Diff, Program, Program], Iterator[Hazard]], ...] = (
     reading_changed,
     safeguards_lifted,
     versions_are_read,
-    methods_lost,
 )

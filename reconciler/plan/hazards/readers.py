@@ -42,13 +42,14 @@ class Beside:
     outputs that write where one does that is new or changed, by its folded name. `rollback` says what is brought back, of a
     plan that does not come from the files; `rows_of` is the pipeline whose rows the tables get instead of their own, of one
     that restores another one's checkpoint. `back` are the outputs (folded names) that write again where one wrote before:
-    what was sent there is known."""
+    what was sent there is known. `types` are those of the columns of stored relations as applied, by key."""
 
     readers: Mapping[str, Sequence[ForeignReader]] = field(default_factory=dict)
     writers: Mapping[str, Sequence[str]] = field(default_factory=dict)
     rollback: str = ""
     rows_of: str = ""
     back: frozenset[str] = frozenset()
+    types: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 NOTHING_BESIDE: Final = Beside()

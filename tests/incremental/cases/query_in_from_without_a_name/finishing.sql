@@ -1,0 +1,2 @@
+SELECT `__kept`.`rows` AS n
+FROM `__kept`

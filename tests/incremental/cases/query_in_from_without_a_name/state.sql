@@ -1,0 +1,4 @@
+SELECT count(*) AS `rows`
+FROM (SELECT o_custkey
+FROM orders
+WHERE o_shippriority > 1) AS query_1
