@@ -13,8 +13,11 @@ WAYS: Mapping[str, str] = {
     Way.ADDED: "rows added",
     Way.ANEW: "what is kept computed anew",
     Way.GIVEN_UP: "by its query: following what changed was not certain, or cost too much",
+    Way.DEARER: "by its query: following what changed was not possible, or would have cost more",
+    Way.NOT_TRIED: "by its query: following what changed failed in the steps before",
 }
-"""What is said of a way in a line about a step. Of the usual one, from the query, nothing is."""
+"""What is said of a way in a line about a step. Nothing is said of the usual ones: from the query, as the view has no method
+or reads little."""
 
 
 def method_name(one: Maintenance) -> str:

@@ -7,12 +7,13 @@ wrong by this, at worst computed twice.
 How each method goes: `kept_groups`, `own_rows`.
 """
 
+from dataclasses import replace
 from typing import assert_never
 
 from reconciler.base.names import fold
 from reconciler.engine.protocol import Engine, ViewBuild
 from reconciler.incremental.derive import Columns, groups_instead, maintenance, stored_reads
-from reconciler.incremental.model import ChangedGroups, KeptAggregate, LinearRows, Recompute, Way
+from reconciler.incremental.model import ChangedGroups, KeptAggregate, LinearRows, Method, Recompute, Way
 from reconciler.materialize.kept_groups import Kept, by_what_is_kept
 from reconciler.materialize.own_rows import Groups, OwnRows, Rows, by_groups, by_rows
 from reconciler.materialize.single_values import with_single_values
@@ -23,20 +24,27 @@ from reconciler.project.program.model import Program, View
 def bring_up_to_date(engine: Engine, program: Program, view: View, around: Around, build: ViewBuild, step: int) -> Brought:
     """Compute a view into the staging folder of `build`, which says how it is computed from its query."""
     if around.choice.are_small(sizes_of(program, view, around.changes).values()):
-        return Brought(engine.build_view(build), None, Way.RECOMPUTED)
+        return Brought(engine.build_view(build), None, Way.SMALL)
     stored = _stored_columns(program, view, around)
     found = maintenance(program, view, stored)
-    if isinstance(found, Recompute) or around.given_up.waits((around.location, view.query)):
+    if isinstance(found, Recompute):
         return Brought(engine.build_view(build), None, Way.RECOMPUTED)
+    if around.given_up.waits((around.location, view.query)):
+        return Brought(engine.build_view(build), None, Way.NOT_TRIED)
     method = with_single_values(engine, program, found, stored, around.changes)
-    own = OwnRows(engine, program, view, around)
+    brought = _by_method(OwnRows(engine, program, view, around), found, method, build, step)
+    return replace(brought, way=Way.DEARER) if brought.way is Way.RECOMPUTED else brought
+
+
+def _by_method(own: OwnRows, declared: Method, method: Method, build: ViewBuild, step: int) -> Brought:
+    """`method` may have values in place of subqueries; `declared` is that of the query."""
     match method:
         case KeptAggregate():
             groups = _groups_instead(own, method, step)
             if groups is not None:
                 return by_groups(Groups(own, groups), build, step)
-            assert isinstance(found, KeptAggregate), "a method with values is one of the same kind"
-            return by_what_is_kept(Kept(engine, program, view, around, method, found), build, step)
+            assert isinstance(declared, KeptAggregate), "a method with values is one of the same kind"
+            return by_what_is_kept(Kept(own.engine, own.program, own.view, own.around, method, declared), build, step)
         case LinearRows():
             return by_rows(Rows(own, method), build, step)
         case ChangedGroups():

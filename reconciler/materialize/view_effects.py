@@ -97,7 +97,7 @@ class ViewEffects:
     def _note(self, location: str, view: View) -> None:
         """Remember whether a view could follow, for the steps to come."""
         way = self._step.ways[view.name]
-        if way not in (Way.RECOMPUTED, Way.ANEW):
+        if way in (Way.CHANGES, Way.ADDED, Way.GIVEN_UP):
             self._step.given_up.note((location, view.query), gave_up=way == Way.GIVEN_UP)
 
     def _around(self, location: str) -> Around:

@@ -69,7 +69,7 @@ def test_views_hold_what_their_queries_give_after_every_step(till: Path) -> None
         require_right(till)
     taken = ways(till)
     assert set(taken[0]) == set(QUERIES)
-    assert taken[0]["seen"] == Way.RECOMPUTED, "a table that it has no rule for changed, too"
+    assert taken[0]["seen"] == Way.DEARER, "a table that it has no rule for changed, too"
     assert {taken[0][name] for name in KEPT} == {Way.ANEW}, "nothing is kept of what was bootstrapped"
     later = [way for step in taken[1:] for name, way in step.items() if name in KEPT]
     assert later.count(Way.CHANGES) > len(later) / 2
@@ -90,7 +90,7 @@ def test_rows_that_come_are_added_and_what_reads_them_follows(till: Path) -> Non
     require_right(till)
     (till / "source/goods/100.json").write_text('{"insert": {"good": "tea", "kind": "drink"}}\n')
     run(till)
-    assert ways(till)[-1]["seen"] == Way.RECOMPUTED, "where the other side of a LEFT JOIN changes"
+    assert ways(till)[-1]["seen"] == Way.DEARER, "where the other side of a LEFT JOIN changes"
     require_right(till)
 
 
@@ -148,7 +148,7 @@ def test_how_much_is_kept_is_known_while_the_query_is_asked(till: Path) -> None:
     kept = placement(till, "by_good").state
     put(till, 1)
     run(till, choice=replace(FOLLOWING, way=lambda method, sizes: Way.RECOMPUTED))
-    assert ways(till)[-1]["by_good"] == Way.RECOMPUTED
+    assert ways(till)[-1]["by_good"] == Way.DEARER
     assert placement(till, "by_good").state == kept
     require_right(till)
     put(till, 2)
@@ -192,7 +192,7 @@ def test_where_rows_are_not_found_the_query_is_asked_at_once_and_then_more_often
     for number in range(7):
         (till / f"source/sales/{100 + number}.json").write_text(json.dumps(sale(100 + number, "tea", 3)) + "\n")
     run(till, not_finding)
-    gave_up, anew, asked = Way.GIVEN_UP, Way.ANEW, Way.RECOMPUTED
+    gave_up, anew, asked = Way.GIVEN_UP, Way.ANEW, Way.NOT_TRIED
     assert [step["largest"] for step in ways(till)[-7:]] == [gave_up, anew, gave_up, asked, anew, gave_up, asked]
     require_right(till)
 
@@ -202,7 +202,7 @@ def test_many_groups_are_computed_at_once(till: Path) -> None:
     run(till)
     put(till, 1)
     run(till, choice=replace(FOLLOWING, share_of_groups=0.1))
-    assert ways(till)[-1]["numbers"] == Way.RECOMPUTED
+    assert ways(till)[-1]["numbers"] == Way.DEARER
     require_right(till)
 
 
@@ -227,7 +227,7 @@ def test_a_view_that_somebody_else_wrote_is_computed_from_its_query(till: Path) 
     DeltaWriter().write(location, Contents(columns, (("tea", 1),)), None)
     put(till, 1)
     run(till)
-    assert ways(till)[-1]["doubled"] == Way.RECOMPUTED
+    assert ways(till)[-1]["doubled"] == Way.DEARER
     require_right(till)
 
 
@@ -280,7 +280,7 @@ def test_a_view_that_gives_up_again_and_again_is_left_to_its_query_for_a_while(t
         (till / f"source/visits/{100 + number}.json").write_text(f"{json.dumps(row)}\n")
         run_pipeline(open_target(till, None), PIPELINE, session, Pace(once=True))
     found = [step["seen"] for step in ways(till)[-5:]]
-    assert found == [Way.GIVEN_UP, Way.GIVEN_UP, Way.RECOMPUTED, Way.GIVEN_UP, Way.RECOMPUTED]
+    assert found == [Way.GIVEN_UP, Way.GIVEN_UP, Way.NOT_TRIED, Way.GIVEN_UP, Way.NOT_TRIED]
     require_right(till)
 
 
@@ -290,7 +290,7 @@ def test_an_engine_that_takes_no_rows_out_is_not_asked_for_what_changed(till: Pa
     put(till, 1)
     session = Session(EngineBySize(engine(), lambda: {"spark.sql.parquet.compression.codec": "zstd"}), choice=FOLLOWING)
     run_pipeline(open_target(till, None), PIPELINE, session, Pace(once=True))
-    assert {ways(till)[-1][name] for name in ("doubled", "pairs")} == {Way.RECOMPUTED}
+    assert {ways(till)[-1][name] for name in ("doubled", "pairs")} == {Way.DEARER}
     require_right(till)
 
 
@@ -332,7 +332,7 @@ def test_small_relations_are_computed_from_the_query(till: Path) -> None:
     put(till, 0, 1)
     run(till, choice=CHEAPEST)
     require_right(till)
-    assert {way for step in ways(till) for way in step.values()} == {Way.RECOMPUTED}
+    assert {way for step in ways(till) for way in step.values()} == {Way.SMALL}
     assert placement(till, "by_good").state is None
 
 

@@ -75,7 +75,7 @@ def test_a_value_is_asked_for_once(till: Path, of: Asked) -> None:
         put(till, number, sales=[sale(10 + number, "pot", amount), {"delete": {"id": number - 1}}])
         run(till, of)
         require_right(till, QUERIES)
-        assert not {Way.RECOMPUTED, Way.GIVEN_UP} & set(ways(till)[-1].values())
+        assert not {Way.RECOMPUTED, Way.DEARER, Way.GIVEN_UP} & set(ways(till)[-1].values())
     # What is a text is not written down.
     assert {one for one in of.asked if "MAX(good)" not in one} == set()
 

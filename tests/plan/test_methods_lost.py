@@ -67,9 +67,7 @@ def test_types_of_other_views_are_those_that_are_applied() -> None:
         assert codes(between(applied, desired, beside=Beside(types=decimals)), "H943") == []
         assert codes(between(applied, desired, beside=Beside(types=doubles)), "H943") == ["totals"]
         assert codes(between(applied, desired), "H943") == ["totals"], "it is not known"
-    moved = program(
-        SALES + (STORED + OVER_STORED).replace("prices", "costs"), "  moved:\n    - {from: prices, to: costs}\n"
-    )
+    moved = program(SALES + (STORED + OVER_STORED).replace("prices", "costs"), "  moved:\n    - {from: prices, to: costs}\n")
     assert codes(between(applied, moved, beside=Beside(types=decimals)), "H943") == []
     asked = Asked(codes=frozenset({"H942"}))
     whole = OVER_STORED.replace("good, SUM", "SUM").replace(" GROUP BY good", "")
