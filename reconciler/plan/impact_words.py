@@ -32,7 +32,7 @@ def describe_totals(impact: Impact) -> str:
             f"deletes {_sum_words([table for table in impact.tables if table.fate != 'evolved'], impact.rows_deleted)}"
         )
     if impact.views:
-        parts.append(_time(impact.seconds) if impact.seconds is not None else "time unknown")
+        parts.append(_time(impact))
     return " · ".join(parts)
 
 
@@ -84,8 +84,13 @@ def seconds_words(seconds: float) -> str:
     return f"{hours:,} h {minutes} min" if minutes else f"{hours:,} h"
 
 
-def _time(seconds: float) -> str:
-    return f"{_about(seconds)} (estimated from earlier runs, without Spark's start)"
+def _time(impact: Impact) -> str:
+    """Of some views nothing may be known: then the sum is told as theirs that are known."""
+    if impact.seconds is None:
+        return "time unknown"
+    known, count = sum(view.seconds is not None for view in impact.views), len(impact.views)
+    some = "" if known == count else f" for {known} of {count} views, unknown for the others"
+    return f"{_about(impact.seconds)}{some} (estimated from earlier runs, without Spark's start)"
 
 
 def _sum_words(tables: list[TableImpact], rows: int | None = None) -> str:

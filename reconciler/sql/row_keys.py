@@ -24,7 +24,8 @@ class Given:
 
 @dataclass(slots=True)
 class Block:
-    """One SELECT: what stands in its FROM, the keys of its rows, before it is grouped and after."""
+    """One SELECT: what stands in its FROM, the keys of its rows, before it is grouped and after. `multiplies`: a function
+    makes several rows of one."""
 
     sources: dict[str, Given] = field(default_factory=dict)
     aliases: dict[str, exp.Expr] = field(default_factory=dict)
@@ -32,6 +33,7 @@ class Block:
     keys: list[Key] = field(default_factory=list)
     before: list[Key] = field(default_factory=list)
     grouped_by: Key | None = None
+    multiplies: bool = False
 
     def part(self, node: exp.Expr, depth: int = 0) -> tuple[str, str]:
         """An expression as a part of a key."""
@@ -54,8 +56,14 @@ class Block:
         return ("", node.sql().lower())
 
     def tells_apart(self, nodes: Iterable[exp.Expr], keys: list[Key]) -> bool:
+        """Whether no two rows are equal in these, by one of the keys, or only such as are equal in all of their columns."""
         parts = {self.part(node) for node in nodes}
-        return any(key <= parts for key in keys)
+        return any(key <= parts for key in keys) or self._are_whole_rows(parts)
+
+    def _are_whole_rows(self, parts: set[tuple[str, str]]) -> bool:
+        if self.grouped_by is not None or self.multiplies or not all(given.columns for given in self.sources.values()):
+            return False
+        return bool(self.sources) and all((name, one) in parts for name, of in self.sources.items() for one in of.columns)
 
 
 def renamed_by(given: Given, alias: exp.Expr | None) -> Given:

@@ -3,12 +3,13 @@
 Found are
 - functions that take rows as they come: `any_value`, `first`, `collect_list`, `mode`, …, and those that estimate;
 - windows that count rows off (`row_number`, `lag`, frames of ROWS) in an order in which two rows may be equal;
-- LIMIT and OFFSET in such an order, or in none; TABLESAMPLE.
+- LIMIT and OFFSET in such an order;
+- the same in no order at all; TABLESAMPLE.
 
 An order has no ties where its keys hold a key of the rows: of a table its PRIMARY KEY, of groups what they are grouped by,
 of DISTINCT all columns; through subqueries, CTEs, views, and joins of these. Neither do ties matter where equal rows are
-equal in all that comes out, nor the order of a list that is sorted or counted at once. Everything that is not surely so is
-found: what is found is told, and changes no plan.
+equal in all of their columns, or in all that comes out, nor the order of a list that is sorted or counted at once. What is
+not surely so is found: what is found is told, and changes no plan.
 
 Not here: calls of chance and the clock (`determinism`), and sums that round (`repeatable`).
 """
@@ -50,11 +51,12 @@ _PARSED_AS: Final[dict[type[exp.Expr], str]] = {exp.GroupConcat: "listagg", exp.
 
 @dataclass(frozen=True, slots=True)
 class Undetermined:
-    """What is found: functions that take rows as they come, and what takes them in an order that may have ties. Names as in
-    the query, sorted."""
+    """What is found: functions that take rows as they come, what takes them in an order that may have ties, and what takes
+    them in none. Names as in the query, sorted."""
 
     calls: tuple[str, ...] = ()
     ties: tuple[str, ...] = ()
+    unordered: tuple[str, ...] = ()
 
 
 NOTHING_FOUND: Final = Undetermined()
@@ -70,7 +72,7 @@ def undetermined_parts(query: str, relations: Relations) -> Undetermined:
     walk = _Walk(query, relations)
     if walk.whole() is None:
         return NOTHING_FOUND
-    return Undetermined(tuple(sorted(walk.calls)), tuple(sorted(walk.ties)))
+    return Undetermined(*(tuple(sorted(found)) for found in (walk.calls, walk.ties, walk.unordered)))
 
 
 def given_by(query: str, relations: Relations) -> Given:
@@ -90,6 +92,7 @@ class _Walk:
         self.text, self.relations = text, relations
         self.calls: set[str] = set()
         self.ties: set[str] = set()
+        self.unordered: set[str] = set()
 
     def whole(self) -> Given | None:
         parsed = parse_query(self.text)
@@ -140,7 +143,7 @@ class _Walk:
     def source(self, node: exp.Expr, named: Named) -> Given:
         """One item of FROM by itself."""
         if node.args.get("sample") is not None:
-            self.ties.add("TABLESAMPLE")
+            self.unordered.add("TABLESAMPLE")
         if node.args.get("pivots"):
             self._below(node, named)
             return Given()
@@ -203,7 +206,7 @@ class _Walk:
         self._group(node, block)
         calls = (one for item in block.items for one in _own(item) if isinstance(one, exp.Func))
         if any(self._any_name(one) in spark_generators() for one in calls):
-            block.keys = []
+            block.keys, block.multiplies = [], True
         for part in ("expressions", "where", "group", "having", "qualify", "order", "sort"):
             content = node.args.get(part)
             for one in content if isinstance(content, list) else [content]:
@@ -268,7 +271,7 @@ class _Walk:
         if all_that_comes_out and all(block.part(one) in parts for one in outputs):
             return
         if not block.tells_apart(keys, block.keys):
-            self.ties.add(word.upper())
+            (self.ties if keys else self.unordered).add(word.upper())
 
     def _look(self, node: exp.Expr, block: Block, select: exp.Select) -> None:
         """Look at the calls of one clause, but not into its subqueries."""
@@ -329,7 +332,8 @@ class _Walk:
             return
         keys = [*partition, *(order.expressions if order is not None else ())]
         if not block.tells_apart(keys, block.keys):
-            self.ties.add(name if name in COUNTING_OFF | TAKING_ONE | LISTING else "ROWS")
+            found = self.unordered if order is None else self.ties
+            found.add(name if name in COUNTING_OFF | TAKING_ONE | LISTING else "ROWS")
 
     def _name(self, node: exp.Expr) -> str | None:
         if not isinstance(node, exp.Func):

@@ -18,7 +18,7 @@ def relations(key: str) -> Given:
 
 def found(query: str) -> tuple[str, ...]:
     parts = undetermined_parts(query, relations)
-    return (*parts.calls, *parts.ties)
+    return (*parts.calls, *parts.ties, *parts.unordered)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,9 @@ def found(query: str) -> tuple[str, ...]:
         ("SELECT id, explode(array(1, 2)) AS e FROM t ORDER BY id LIMIT 3", ("LIMIT",)),
         ("SELECT id, o FROM t LATERAL VIEW explode(array(1, 2)) l AS o ORDER BY id LIMIT 3", ("LIMIT",)),
         ("SELECT name, day, count(*) AS n FROM t GROUP BY name, day ORDER BY n DESC LIMIT 3", ("LIMIT",)),
+        ("SELECT x, explode(xs) AS e FROM u ORDER BY x, y, xs LIMIT 3", ("LIMIT",)),
+        ("SELECT u.x, name FROM u CROSS JOIN t ORDER BY u.x, u.y, u.xs LIMIT 3", ("LIMIT",)),
+        ("SELECT *, row_number() OVER (ORDER BY x, y, xs) AS n FROM u CROSS JOIN unknown", ("row_number",)),
     ],
 )
 def test_what_the_rows_do_not_determine_is_found(query: str, expected: tuple[str, ...]) -> None:
@@ -76,6 +79,8 @@ def test_what_the_rows_do_not_determine_is_found(query: str, expected: tuple[str
         "SELECT name, id FROM t ORDER BY 2 LIMIT 10",
         "SELECT x, y FROM u ORDER BY y, x LIMIT 10",
         "SELECT x, y FROM u ORDER BY ALL LIMIT 10",
+        "SELECT * FROM u ORDER BY x, y, xs LIMIT 10",
+        "SELECT x, lag(y) OVER (PARTITION BY x ORDER BY y, u.xs) AS n FROM u",
         "SELECT DISTINCT x FROM u ORDER BY x LIMIT 10",
         "SELECT name, count(*) AS n FROM t GROUP BY name ORDER BY n DESC, name LIMIT 3",
         "SELECT count(*) AS n FROM u LIMIT 1",
@@ -95,6 +100,12 @@ def test_what_the_rows_do_not_determine_is_found(query: str, expected: tuple[str
 )
 def test_what_is_known_to_be_unique_is_no_alarm(query: str) -> None:
     assert found(query) == ()
+
+
+def test_what_has_no_order_is_told_from_what_may_have_ties() -> None:
+    items = "*, row_number() OVER (PARTITION BY x) AS n, lag(y) OVER (ORDER BY x) AS m"
+    parts = undetermined_parts(f"SELECT {items} FROM u TABLESAMPLE (9 ROWS) LIMIT 3", relations)
+    assert (parts.ties, parts.unordered) == (("lag",), ("LIMIT", "TABLESAMPLE", "row_number"))
 
 
 def test_what_can_not_be_parsed_is_not_judged() -> None:

@@ -52,14 +52,16 @@ def undetermined_views(diff: Diff, applied: Program, desired: Program) -> Iterat
         text = view.query if view.stream is None else "; ".join(view.stream.expressions)
         words = words_among(text, _ALL_SIGNS)
         calls = {*_calls(text, words)}
-        taken: tuple[str, ...] = ()
+        ordered: tuple[str, ...] = ()
+        unordered: tuple[str, ...] = ()
         if may_be_undetermined(words):
             found = ties().of(view)
-            calls, taken = {*calls, *found.calls}, found.ties
+            calls, ordered, unordered = {*calls, *found.calls}, found.ties, found.unordered
         called = [desired.functions[key].name for key in view.calls if key in undetermined]
         names = [*sorted(calls), *sorted(called, key=fold)]
         told = [f"calls {', '.join(names)}"] if names else []
-        told += [f"takes {', '.join(taken)} by an order that may have ties"] if taken else []
+        told += [f"takes {', '.join(unordered)} without an order"] if unordered else []
+        told += [f"takes {', '.join(ordered)} by an order that may have ties"] if ordered else []
         if told:
             kind = view.relation_kind.value
             message = f"{kind} {view.name} {' and '.join(told)}: computed again from the same rows, its result may differ"

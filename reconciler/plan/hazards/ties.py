@@ -23,7 +23,7 @@ class Ties:
             return undetermined_parts(view.query, self._given)
         # An expression may end in a comment.
         parts = [undetermined_parts(f"SELECT {one}\nFROM `__rows`", self._given) for one in view.stream.expressions]
-        return Undetermined(tuple(call for part in parts for call in part.calls), ())
+        return Undetermined(tuple(call for part in parts for call in part.calls))
 
     def _given(self, key: str) -> Given:
         if key not in self._known:
