@@ -18,10 +18,11 @@ _found: tuple[float, tuple[int, ...]] = (-_LOOKED_UP_EVERY, ())
 
 def cpu_seconds() -> float:
     """All until now."""
-    return sum(map(_of, _processes()))
+    return sum(map(process_seconds, _processes()))
 
 
-def _of(process: int) -> float:
+def process_seconds(process: int) -> float:
+    """Those of one process; none where it is gone."""
     try:
         return time.clock_gettime((~process << 3) | _CPU_CLOCK_OF_A_PROCESS)
     except OSError:
@@ -32,12 +33,12 @@ def _processes() -> tuple[int, ...]:
     global _found
     now = time.monotonic()
     if now - _found[0] >= _LOOKED_UP_EVERY:
-        _found = now, _tree()
+        _found = now, processes_below(os.getpid())
     return _found[1]
 
 
-def _tree() -> tuple[int, ...]:
-    """This process, and those below it."""
+def processes_below(own: int) -> tuple[int, ...]:
+    """A process, and those below it."""
     parents = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -45,7 +46,7 @@ def _tree() -> tuple[int, ...]:
             parents[int(file.parent.name)] = int(file.read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue
-    own, found = os.getpid(), []
+    found: list[int] = []
     for process in parents:
         ancestor = process
         while ancestor != own and ancestor in parents:

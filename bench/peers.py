@@ -75,7 +75,7 @@ class Peer:
 
 def make_sqlmesh(views: int, scratch: Path, tell: Callable[[str], None]) -> Peer:
     """SQLMesh with all models applied. Raises PeerUnavailable."""
-    python = _environment("sqlmesh", tell)
+    python = environment_of("sqlmesh", tell)
     program, changed = make_program(views), make_program(views, changed=True)
     project = scratch / "sqlmesh"
     write_sqlmesh(program, project)
@@ -110,7 +110,7 @@ def make_sqlmesh(views: int, scratch: Path, tell: Callable[[str], None]) -> Peer
 
 def make_dbt(views: int, scratch: Path, tell: Callable[[str], None]) -> Peer:
     """dbt with the manifest of the applied files. Raises PeerUnavailable."""
-    python = _environment("dbt", tell)
+    python = environment_of("dbt", tell)
     program, changed = make_program(views), make_program(views, changed=True)
     project = scratch / "dbt"
     write_dbt(program, project)
@@ -150,7 +150,7 @@ def _prepared(name: str, versions: tuple[str, ...], project: Path, cases: tuple[
     return Peer(name, versions, project, prepared, cases)
 
 
-def _environment(name: str, tell: Callable[[str], None]) -> Path:
+def environment_of(name: str, tell: Callable[[str], None]) -> Path:
     """The interpreter of a peer's environment, made if it is not there or its requirements changed."""
     requirements = _FOLDER / f"requirements-{name}.txt"
     folder = _FOLDER / ".environments" / name

@@ -8,7 +8,8 @@ same at all scales) with their lineitems, and takes those of the step before: TP
 One pipeline at each scale, one warm Spark. First steps follow what changed, as a run does by itself. After the last of them
 each view holds what Spark gives for its query from scratch, or there are no figures. Then the same pipeline takes steps in
 which views are computed from their queries. CPU is that of Python and Java: of a view between its boundaries, of a step from
-its intent to its end. Medians of the steps after the first six (of one, from queries).
+its intent to its end. Medians of the steps after the first six (of one, from queries). Last come Spark's own materialised
+views over the same tables (`bench.spark_views`), unless `--without-peers`.
 
 Last, at the least scale, a pipeline with one view of lineitem, sums by a key, and another one with 20 such views, each with
 other sums: what a step of each costs, in turns, once both have run for a while: queries that ran often are planned once
@@ -29,7 +30,9 @@ from typing import Any, Final
 import click
 
 from bench.incremental import Cpu, changes_of_orders, recomputed, write_history, write_pipeline
+from bench.peers import PeerUnavailable
 from bench.plan import ROOT, Ratio
+from bench.spark_views import SparkViews
 from reconciler.engine.protocol import Engine
 from reconciler.engine.spark.engine import spark_engine
 from reconciler.environment.given_up import GivenUp
@@ -64,8 +67,11 @@ _KEYS: Final = {
 @click.option("--steps", default=3, show_default=True, help="How many steps are measured.")
 @click.option("--views", default="", help="Which of the queries, `q01` say; all.")
 @click.option("--fan", default=20, show_default=True, help="How many views of one table; 0: none.")
+@click.option("--without-peers", is_flag=True, help="Without Spark's materialised views, which are installed by pip.")
 @click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Where to write them as JSON.")
-def main(scale: tuple[float, ...], orders: int, steps: int, views: str, fan: int, results: Path) -> None:
+def main(
+    scale: tuple[float, ...], orders: int, steps: int, views: str, fan: int, without_peers: bool, results: Path
+) -> None:
     """Run each, show CPU by view, write it as JSON."""
     chosen = {name: query(name) for name in QUERIES if not views or name in views.split(",")}
     found: dict[str, Any] = {}
@@ -74,6 +80,8 @@ def main(scale: tuple[float, ...], orders: int, steps: int, views: str, fan: int
         for one in scale:
             with tempfile.TemporaryDirectory() as scratch:
                 found[str(one)] = _measured(Path(scratch), engine, one, orders, steps, chosen)
+                if not without_peers:
+                    found[str(one)]["spark"] = _by_spark(Path(scratch), chosen)
             click.echo(f"scale {one}:")
             for name, figures in found[str(one)].items():
                 click.echo(f"  {name:5} {json.dumps(figures)}")
@@ -109,6 +117,15 @@ def _measured(
         }
         for name in followed[-1][0]
     }
+
+
+def _by_spark(root: Path, queries: dict[str, str]) -> dict[str, Any]:
+    """The CPU seconds of Spark's materialised views over the tables as they stand; why there are none."""
+    tables = {name: root / "project" / "warehouse" / "tpch" / name for name in table_columns()}
+    try:
+        return {"query": round(SparkViews(root / "spark", tables, click.echo).seconds(queries), 3)}
+    except PeerUnavailable as error:
+        return {"absent": str(error)}
 
 
 def _fans(engine: Engine, scale: float, orders: int, steps: int, fan: int) -> list[float]:
