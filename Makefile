@@ -99,7 +99,7 @@ $(STAMPS)/project: pyproject.toml setup.py $(STAMPS)/packages
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(STAMPS)/spark: reconciler/engine/spark/jars.txt reconciler/engine/spark/LocalConditionalLogStore.java reconciler/engine/spark/SmallRows.java reconciler/engine/spark/AnswerFiles.java reconciler/engine/spark/Gateways.java $(STAMPS)/project
+$(STAMPS)/spark: reconciler/engine/spark/jars.txt reconciler/engine/spark/LocalConditionalLogStore.java reconciler/engine/spark/SmallRows.java reconciler/engine/spark/SmallQuery.java reconciler/engine/spark/AnswerFiles.java reconciler/engine/spark/Gateways.java $(STAMPS)/project
 	@$(BIN)/reconcile setup
 	@touch $@
 

@@ -16,6 +16,7 @@ from reconciler.engine.spark.installation import (
     GATEWAYS,
     LOCAL_LOG_STORE,
     S3_LOG_STORE,
+    SMALL_QUERY,
     SMALL_ROWS,
     Installation,
     installation,
@@ -89,7 +90,7 @@ class TestInstallation:
         assert all(len(jar.sha256) == 64 and jar.coordinates.count(":") == 2 for jar in jars)
 
     def test_missing_jars_point_to_setup(self, tmp_path: Path) -> None:
-        with pytest.raises(SetUpMissing, match=f"{len(pinned_jars()) + 4} jar") as raised:
+        with pytest.raises(SetUpMissing, match=f"{len(pinned_jars()) + 5} jar") as raised:
             Installation(tmp_path).require_jars()
 
         assert (raised.value.code, raised.value.hint) == ("U803", "run: reconcile setup")
@@ -296,14 +297,14 @@ class TestSetup:
 
     @pytest.mark.parametrize(
         "source",
-        mostly_slow([LOCAL_LOG_STORE, S3_LOG_STORE, SMALL_ROWS, ANSWER_FILES, GATEWAYS], LOCAL_LOG_STORE),
+        mostly_slow([LOCAL_LOG_STORE, S3_LOG_STORE, SMALL_ROWS, SMALL_QUERY, ANSWER_FILES, GATEWAYS], LOCAL_LOG_STORE),
         ids=lambda source: source.stem,
     )
     def test_what_commits_is_compiled_where_it_is_missing(self, source: Path, tmp_path: Path) -> None:
         place, jar = Installation(tmp_path), tmp_path / "jars" / "one.jar"
         jar.parent.mkdir()
-        for fetched in installation().fetched_jars:
-            (tmp_path / "jars" / fetched.name).symlink_to(fetched)
+        for known in (*installation().fetched_jars, installation().small_rows_jar):
+            (tmp_path / "jars" / known.name).symlink_to(known)
         said: list[str] = []
         setup._install_compiled(place, source, jar, tmp_path, said.append)
         setup._install_compiled(place, source, jar, tmp_path, said.append)
@@ -319,10 +320,11 @@ class TestSetup:
         place.archive(JAVA).touch()
 
         assert not setup._is_complete(place, JAVA)
-        with pytest.raises(SetUpMissing, match="4 jar"):
+        with pytest.raises(SetUpMissing, match="5 jar"):
             place.require_jars()
         place.local_log_store_jar.touch()
         place.small_rows_jar.touch()
+        place.small_query_jar.touch()
         place.answer_files_jar.touch()
         place.gateways_jar.touch()
         assert setup._is_complete(place, JAVA)

@@ -3,9 +3,11 @@
 The folder is `$RECONCILE_HOME`, or `share/reconcile` of the Python environment, then `spark-<version>`. The jars are those
 of jars.txt beside this file, and where S3 is used those of jars-s3.txt, checked by SHA-256 when they are installed. What
 commits to Delta tables is compiled at set-up, of LocalConditionalLogStore.java, and for S3 of S3ConditionalLogStore.java;
-so is what brings few rows to Spark and back, of SmallRows.java, what writes the rows of a query to files, of
-AnswerFiles.java, and what lets other processes in, of Gateways.java. Such a jar's name carries a digest of that text. The
-archive holds Java's classes ready to use and halves a cold start; it belongs to one Java and one folder of Spark, so its
+so is what brings few rows to Spark and back, of SmallRows.java, what runs a query over such rows again, of SmallQuery.java,
+what writes the rows of a query to files, of AnswerFiles.java, and what lets other processes in, of Gateways.java. Such a
+jar's name carries a digest of that text, and of the text that it is compiled against.
+
+The archive holds Java's classes ready to use and halves a cold start; it belongs to one Java and one folder of Spark, so its
 name carries a digest of both. A small archive beside it does the same for the Java process with which Spark's scripts work
 out their command line. A missing archive is no error. This module looks; `setup` changes.
 """
@@ -55,6 +57,9 @@ S3_LOG_STORE = Path(__file__).parent / "S3ConditionalLogStore.java"
 SMALL_ROWS = Path(__file__).parent / "SmallRows.java"
 """What brings few rows to Spark and back."""
 
+SMALL_QUERY = Path(__file__).parent / "SmallQuery.java"
+"""What runs a query over few rows again. It is compiled against SMALL_ROWS."""
+
 ANSWER_FILES = Path(__file__).parent / "AnswerFiles.java"
 """What writes the rows of a query to files."""
 
@@ -100,8 +105,8 @@ class Installation:
     @cached_property
     def jars(self) -> tuple[Path, ...]:
         """Where the jars are or will be, in the order of the class path."""
-        compiled = (self.local_log_store_jar, self.small_rows_jar, self.answer_files_jar, self.gateways_jar)
-        return (*self.fetched_jars, *compiled)
+        small = (self.small_rows_jar, self.small_query_jar)
+        return (*self.fetched_jars, self.local_log_store_jar, *small, self.answer_files_jar, self.gateways_jar)
 
     @cached_property
     def fetched_jars(self) -> tuple[Path, ...]:
@@ -117,6 +122,11 @@ class Installation:
     def small_rows_jar(self) -> Path:
         """Where the compiled SMALL_ROWS is or will be."""
         return self._compiled("small-rows", SMALL_ROWS)
+
+    @cached_property
+    def small_query_jar(self) -> Path:
+        """Where the compiled SMALL_QUERY is or will be."""
+        return self._compiled("small-query", SMALL_QUERY, SMALL_ROWS)
 
     @cached_property
     def answer_files_jar(self) -> Path:
@@ -165,8 +175,9 @@ class Installation:
         options = [SMALL_WORK_JAVA_OPTIONS, LAUNCHER_JAVA_OPTIONS]
         return short(digest_json([str(java.home), java.version, str(spark_home()), self.class_path, *options]))
 
-    def _compiled(self, name: str, source: Path) -> Path:
-        return self.folder / "jars" / f"{name}-{short(digest_text(source.read_text('utf-8')))}.jar"
+    def _compiled(self, name: str, *sources: Path) -> Path:
+        text = "".join(source.read_text("utf-8") for source in sources)
+        return self.folder / "jars" / f"{name}-{short(digest_text(text))}.jar"
 
     def require_jars(self) -> None:
         """Raise SetUpMissing unless every jar is there."""

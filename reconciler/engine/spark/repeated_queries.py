@@ -5,7 +5,7 @@ Rules:
 - A query is asked again where its texts, its settings and the columns of all that it reads are the same. Its rows may be
   others, if they are as few: what is planned for few rows does not run over many.
 - It is kept from the second time on: many a text is asked once, as it says which moment a stream has come to.
-- Spark's plan has the last word on whether it may run again (SmallRows.java). What Spark puts into a query as it reads its
+- Spark's plan has the last word on whether it may run again (SmallQuery.java). What Spark puts into a query as it reads its
   text is looked for here: names of moments, and literals of dates and moments that are not said in full, to which Spark adds
   what is lacking of today's date. Functions in Python are others' business.
 - To write and compile code for a query takes Spark as long as some twenty runs without code, and a run with code takes a

@@ -26,6 +26,7 @@ from reconciler.engine.spark.installation import (
     GATEWAYS,
     LOCAL_LOG_STORE,
     S3_LOG_STORE,
+    SMALL_QUERY,
     SMALL_ROWS,
     Installation,
     Jar,
@@ -84,6 +85,7 @@ def _compiled(place: Installation, s3: bool) -> list[tuple[Path, Path]]:
     chosen = [
         (LOCAL_LOG_STORE, place.local_log_store_jar),
         (SMALL_ROWS, place.small_rows_jar),
+        (SMALL_QUERY, place.small_query_jar),
         (ANSWER_FILES, place.answer_files_jar),
         (GATEWAYS, place.gateways_jar),
     ]

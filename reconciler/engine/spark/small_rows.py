@@ -22,14 +22,14 @@ from reconciler.engine.spark.session import has_class
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_CLASS: Final = "reconciler.SmallRows"
+_CLASSES: Final = ("reconciler.SmallRows", "reconciler.SmallQuery")
 MOST_AT_ONCE: Final = 20_000
 """Rows: over so few, a query that is kept runs without a job of Spark's."""
 
 
 def can_bring_rows(session: SparkSession) -> bool:
-    """Whether Spark has the class for it: under `spark-submit`, jars are others' business."""
-    return has_class(session.sparkContext._gateway, _CLASS)
+    """Whether Spark has the classes for it: under `spark-submit`, jars are others' business."""
+    return all(has_class(session.sparkContext._gateway, name) for name in _CLASSES)
 
 
 class Code(Enum):
@@ -87,7 +87,8 @@ class PlannedQuery:
 
 def planned(frame: DataFrame, schema: JsonObject, relations: Sequence[Relation], code: Code) -> PlannedQuery:
     """The query of a frame that reads nothing but relations."""
-    query = _java(frame.sparkSession).Query.of(frame._jdf, code is Code.OF_THE_PLAN)
+    jvm: Any = frame.sparkSession._jvm
+    query = jvm.reconciler.SmallQuery.of(frame._jdf, code is Code.OF_THE_PLAN)
     for one in relations:
         query.add(one.given)
     return PlannedQuery(query, schema, code)
