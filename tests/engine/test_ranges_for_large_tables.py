@@ -14,10 +14,12 @@ from reconciler.delta.tables import create_table
 from reconciler.engine.arrow.ingest import ingest
 from reconciler.engine.files import local_listing, unread
 from reconciler.engine.protocol import ColumnType, Ingestion, TableTarget, Transaction
+from tests.delta.known_changes import are_as_the_files_say
 from tests.engine.asking import json_files
 
 MANY = 200_001
-LATE = 1_000_000
+TOO_MANY = 1_000_001
+LATE = 2_000_000
 COLUMNS = (
     ColumnType("id", "BIGINT", nullable=False),
     ColumnType("part", "INT", nullable=False),
@@ -25,11 +27,11 @@ COLUMNS = (
 )
 
 
-def filled(folder: Path, key: tuple[str, ...]) -> TableTarget:
-    """A table with a file of ids from 0 to 200,000, and two small ones of ids from 1,000,000 and from 2,000,000."""
+def filled(folder: Path, key: tuple[str, ...], large: int = MANY) -> TableTarget:
+    """A table with a large file of ids from 0, and two small ones of ids from 2,000,000 and from 4,000,000."""
     target = TableTarget("t", str(folder / "t"), COLUMNS, key)
     create_table(target.location, COLUMNS, Transaction("create", 1))
-    for number, (first, many) in enumerate(((0, MANY), (LATE, 10), (2 * LATE, 10)), start=1):
+    for number, (first, many) in enumerate(((0, large), (LATE, 10), (2 * LATE, 10)), start=1):
         table = plain_table(target.location)
         assert table is not None
         ids = range(first, first + many)
@@ -86,8 +88,22 @@ def test_what_lies_in_small_files_is_changed_there(key: tuple[str, ...], tmp_pat
 
 
 @pytest.mark.parametrize("key", [("id",), ()], ids=["key", "no key"])
-def test_what_may_lie_in_a_large_file_is_left_to_spark(key: tuple[str, ...], tmp_path: Path) -> None:
+def test_what_lies_in_a_file_of_many_rows_is_changed_there(key: tuple[str, ...], tmp_path: Path) -> None:
     target = filled(tmp_path, key)
+    before = files_of(target)
+
+    written = ingested(tmp_path, target, *(("delete", {"id": one, "part": 0, "name": f"n{one}"}) for one in (7, MANY - 1)))
+
+    assert written is not None
+    assert (written.without_spark, written.rows, written.unmatched) == (True, 2, 0)
+    assert DeltaTable(target.location).count() == MANY + 18
+    assert len(before & files_of(target)) == 2
+    assert are_as_the_files_say(target.location, 3, 4), "who follows the table need not compare them"
+
+
+@pytest.mark.parametrize("key", [("id",), ()], ids=["key", "no key"])
+def test_what_may_lie_in_a_large_file_is_left_to_spark(key: tuple[str, ...], tmp_path: Path) -> None:
+    target = filled(tmp_path, key, TOO_MANY)
     gone = ("delete", {"id": 7, "part": 0, "name": "n7"})
 
     assert ingested(tmp_path, target, gone, ("insert", {"id": LATE + 70, "part": 0, "name": "new"})) is None

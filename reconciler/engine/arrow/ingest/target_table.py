@@ -1,8 +1,8 @@
 """The table that a small range is written to: whether it is one that is surely written here as Spark writes it.
 
 Tables are those that `delta.arrow_writes` can write for sure, with exactly the columns of the target. Where rows have to be
-looked for, the table is small, or the files that may have them are: those whose least and greatest values in Delta's log
-leave room for one. Keys that come one after the other lie in few files, however large the table is.
+looked for, the files that may have them are not large: those whose least and greatest values in Delta's log leave room for
+one. Keys that come one after the other lie in few files, however large the table is. A small table is looked through.
 """
 
 import json
@@ -22,9 +22,13 @@ from reconciler.engine.protocol import Ingestion, TableTarget
 if TYPE_CHECKING:
     import pyarrow
 
-_MOST_BYTES: Final = 8_000_000
-_MOST_ROWS: Final = 200_000
-"""So much is looked through."""
+_SMALL_BYTES: Final = 8_000_000
+_SMALL_ROWS: Final = 200_000
+"""A table of so much is looked through as a whole."""
+_MOST_BYTES: Final = 32_000_000
+_MOST_ROWS: Final = 1_000_000
+"""So much of a larger table is looked through, and written anew: for a few rows of a million, at a quarter of what Spark
+takes."""
 _MOST_FILES: Final = 1_000
 """Of a table in whose log is looked which of them may have a row."""
 
@@ -43,7 +47,7 @@ def writable(ingestion: Ingestion) -> OpenedTable:
 
 def is_small(table: OpenedTable) -> bool:
     """Whether a table is looked through as a whole."""
-    return _is_little(table.files)
+    return _are_at_most(table.files, _SMALL_BYTES, _SMALL_ROWS)
 
 
 def files_to_search(table: OpenedTable, rows: "pyarrow.Table") -> tuple[StoredFile, ...]:
@@ -52,13 +56,13 @@ def files_to_search(table: OpenedTable, rows: "pyarrow.Table") -> tuple[StoredFi
     if is_small(table):
         return table.files
     files = files_with_any(table, rows) if len(table.files) <= _MOST_FILES else table.files
-    if not _is_little(files):
+    if not _are_at_most(files, _MOST_BYTES, _MOST_ROWS):
         raise NotSure("a large table")
     return files
 
 
-def _is_little(files: Sequence[StoredFile]) -> bool:
-    return sum(file.bytes for file in files) <= _MOST_BYTES and sum(file.rows or 0 for file in files) <= _MOST_ROWS
+def _are_at_most(files: Sequence[StoredFile], most_bytes: int, most_rows: int) -> bool:
+    return sum(file.bytes for file in files) <= most_bytes and sum(file.rows or 0 for file in files) <= most_rows
 
 
 def key_places(target: TableTarget) -> list[int]:
