@@ -49,6 +49,9 @@ _WRITERS: Final = ("delta-rs version ", "datafusion version ", "parquet-rs versi
 _MOST_IN_MEMORY: Final = 256_000_000
 """So many bytes may rows take that are read at once: less than the process of a run has by far."""
 
+SMALL_FILE: Final = 1 << 20
+"""Up to so many bytes a file costs whoever reads it more for being a file than for what it holds."""
+
 _OF_A_VALUE: Final = 16
 _WHOLE: Final = frozenset({"PLAIN", "RLE", "BIT_PACKED"})
 """Encodings of texts by which a file holds each by itself."""

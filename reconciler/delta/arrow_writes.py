@@ -27,7 +27,7 @@ from uuid import uuid4
 from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import RegistryConflict, RegistryError
-from reconciler.delta.arrow_rows import OpenedTable, PlainTable, StoredFile, arrow_schema
+from reconciler.delta.arrow_rows import SMALL_FILE, OpenedTable, PlainTable, StoredFile, arrow_schema
 from reconciler.delta.arrow_statistics import statistics_text
 from reconciler.delta.commits import version_of
 from reconciler.delta.known_changes import KnownChanges, remember_changes
@@ -97,7 +97,7 @@ def append(table: OpenedTable, rows: "pa.Table", transaction: Transaction, commi
     """Add rows, in the table's columns; returns the version that has them."""
     said = _information("WRITE", {"mode": "Append", "partitionBy": "[]"}, commit, is_blind=True)
     changes = KnownChanges(table.schema, rows.slice(0, 0), rows)
-    return _Write(table.location, table, transaction).commit(said, rows, (), changes=changes)
+    return _Write(table.location, table, transaction).commit(said, [rows], (), changes=changes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +117,18 @@ def rewrite(
     commit: JsonObject | None = None,
     counts: Mapping[str, int] | None = None,
 ) -> int:
-    """Take rows out and add others, in one commit; returns its version. `counts` are what else the commit's metrics say, by
-    the names that Spark gives them."""
+    """Take rows out and add others, in one commit; returns its version. What stays of a large file is a file again, so that
+    rows that came together go on lying together. `counts` are what else the commit's metrics say, by the names that Spark
+    gives them."""
     import pyarrow as pa
 
     gone = tuple(file for file in table.files if file.path in taken.staying)
-    whole = pa.concat_tables([*taken.staying.values(), rows])
+    large = {file.path for file in gone if file.bytes > SMALL_FILE}
+    small = [stays for path, stays in taken.staying.items() if path not in large]
+    parts = [*(taken.staying[path] for path in large), pa.concat_tables([*small, rows])]
     said = {**_information("MERGE", {}, commit), "operationMetrics": dict(counts or {})}
     changes = None if taken.went is None else KnownChanges(table.schema, taken.went, rows)
-    return _Write(table.location, table, transaction).commit(said, whole, gone, changes=changes)
+    return _Write(table.location, table, transaction).commit(said, parts, gone, changes=changes)
 
 
 def overwrite(
@@ -141,7 +144,7 @@ def overwrite(
         raise ValueError(f"the table at {table.location} lacks a feature for its new columns")
     said = _information("WRITE", {"mode": "Overwrite", "partitionBy": "[]", "canOverwriteSchema": True}, commit)
     first = [] if schema == table.schema else [with_schema(table.opened.metadata(), schema)]
-    return _Write(table.location, table, transaction).commit(said, rows, table.files, first)
+    return _Write(table.location, table, transaction).commit(said, [rows], table.files, first)
 
 
 def create(
@@ -161,8 +164,8 @@ def put_table(location: str, schema: JsonObject, rows: "pa.Table") -> "tuple[Pla
     columns = all_nullable(schema)
     fitting = rows.cast(arrow_schema(columns))
     write = _Write(location, None, None)
-    write.commit(_creation(None), fitting, (), _first_actions(columns))
-    files = () if write.added is None else (StoredFile(write.added["path"], write.added["size"], fitting.num_rows),)
+    write.commit(_creation(None), [fitting], (), _first_actions(columns))
+    files = tuple(StoredFile(one["path"], one["size"], fitting.num_rows) for one in write.added)
     return PlainTable(location, 0, columns, files), fitting
 
 
@@ -173,7 +176,7 @@ def _create(
     transaction: Transaction | None,
     commit: JsonObject | None = None,
 ) -> int:
-    return _Write(location, None, transaction).commit(_creation(commit), rows, (), _first_actions(schema))
+    return _Write(location, None, transaction).commit(_creation(commit), [rows], (), _first_actions(schema))
 
 
 def _creation(commit: JsonObject | None) -> JsonObject:
@@ -200,7 +203,7 @@ def put_together(
 
     said = _information("OPTIMIZE", {"predicate": "[]", "zOrderBy": "[]"}, commit)
     whole = pa.concat_tables(rows).combine_chunks()
-    return _Write(table.location, table, transaction, changes_rows=False).commit(said, whole, tuple(files))
+    return _Write(table.location, table, transaction, changes_rows=False).commit(said, [whole], tuple(files))
 
 
 def needs_features(kind: Any) -> bool:
@@ -238,35 +241,35 @@ class _Write:
         self._table = table
         self._transaction = transaction
         self._changes_rows = changes_rows
-        self.added: JsonObject | None = None
-        """What the log says of the file that came."""
+        self.added: Sequence[JsonObject] = ()
+        """What the log says of the files that came."""
 
     def commit(
         self,
         said: JsonObject,
-        rows: "pa.Table",
+        parts: "Sequence[pa.Table]",
         gone: tuple[StoredFile, ...],
         first: Sequence[JsonObject] = (),
         changes: KnownChanges | None = None,
     ) -> int:
-        """Add rows and remove files; `first` are actions before that, `changes` the rows that change by it, where they are
-        known. Returns the version that did it."""
+        """Add rows, a file of each part that has any, and remove files. `first` are actions before that, `changes` the rows
+        that change by it, where they are known. Returns the version that did it."""
         if self._table is not None:
             done = self._done(self._table.opened)
             if done is not None:
                 return done
         expected = None if self._table is None else self._table.version
         version = 0 if expected is None else expected + 1
-        with writing(self._location, expected, data=rows.nbytes):
-            self.added = added = self._put_file(rows) if rows.num_rows else None
+        with writing(self._location, expected, data=sum(rows.nbytes for rows in parts)):
+            self.added = added = [self._put_file(rows) for rows in parts if rows.num_rows]
             information = {
                 "timestamp": _now(),
                 **said,
                 **({} if expected is None else {"readVersion": expected}),
-                "operationMetrics": _metrics(rows, added, gone, said.get("operationMetrics", {})),
+                "operationMetrics": _metrics(parts, added, gone, said.get("operationMetrics", {})),
                 "engineInfo": ENGINE_INFO,
             }
-            adds = [] if added is None else [{"add": added}]
+            adds = [{"add": one} for one in added]
             removes = [removed(file, self._changes_rows) for file in gone]
             actions = [*self._marks(), *first, *adds, *removes]
             # Where there is no answer the commit may stand: then its file stays, too.
@@ -278,11 +281,11 @@ class _Write:
         after_commit(self._location, version, {} if self._table is None else self._table.opened.metadata().configuration)
         return version
 
-    def _second(self, added: JsonObject | None) -> int:
+    def _second(self, added: Sequence[JsonObject]) -> int:
         """Somebody else made the commit of that version: the same, perhaps."""
-        if added is not None:
+        if added:
             with suppress(RegistryError):
-                remove_objects(self._location, [added["path"]])
+                remove_objects(self._location, [one["path"] for one in added])
         table = open_table(self._location)
         done = None if table is None else self._done(table)
         if done is not None:
@@ -345,13 +348,15 @@ def _information(operation: str, parameters: JsonObject, commit: JsonObject | No
     return {**said, USER_METADATA: canonical_json(commit)} if commit else said
 
 
-def _metrics(rows: "pa.Table", added: JsonObject | None, gone: tuple[StoredFile, ...], others: JsonObject) -> JsonObject:
+def _metrics(
+    parts: "Sequence[pa.Table]", added: Sequence[JsonObject], gone: tuple[StoredFile, ...], others: JsonObject
+) -> JsonObject:
     """In Spark's words, as texts."""
     found = {
         **others,
-        "numFiles": 0 if added is None else 1,
-        "numOutputRows": rows.num_rows,
-        "numOutputBytes": 0 if added is None else added["size"],
+        "numFiles": len(added),
+        "numOutputRows": sum(rows.num_rows for rows in parts),
+        "numOutputBytes": sum(one["size"] for one in added),
         "numRemovedFiles": len(gone),
         "numRemovedBytes": sum(file.bytes for file in gone),
     }

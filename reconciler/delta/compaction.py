@@ -14,9 +14,8 @@ Whoever appends a few rows at a time leaves a file each time, and each file cost
 from typing import Final
 
 from reconciler.base.digest import JsonObject
-from reconciler.delta.arrow_rows import OpenedTable, plain_table, rows_of
+from reconciler.delta.arrow_rows import SMALL_FILE, OpenedTable, plain_table, rows_of
 from reconciler.delta.arrow_writes import is_writable, put_together
-from reconciler.delta.tables import SMALL_FILE
 from reconciler.engine.stored import Transaction
 
 MOST_BYTES: Final = 16 << 20

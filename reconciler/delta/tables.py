@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reconciler.base.dataclass import dataclass
 from reconciler.base.digest import JsonObject, digest_text
 from reconciler.base.errors import RegistryConflict, RegistryError
+from reconciler.delta.arrow_rows import SMALL_FILE
 from reconciler.delta.commits import version_of, version_with
 from reconciler.delta.nested_warehouses import require_no_warehouse
 from reconciler.delta.opening import is_local, local_path, open_table
@@ -38,10 +39,6 @@ if TYPE_CHECKING:
 _VARIANT: Final = re.compile('[tT]ype":"variant"')
 KEEPS_ITS_LOG: Final = {"delta.enableExpiredLogCleanup": "false"}
 """Of a table whose log no writer cleans up by itself, which every one does after a month otherwise."""
-
-
-SMALL_FILE: Final = 1 << 20
-"""Up to so many bytes a file costs whoever reads it more for being a file than for what it holds."""
 
 _ABOUT_AN_ACTION: Final = 1000
 """So many bytes say of a file that it is there."""

@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reconciler.base.errors import RegistryConflict, RegistryError
-from reconciler.delta.arrow_rows import PlainTable, StoredFile, plain_table, rows_of
+from reconciler.delta.arrow_rows import SMALL_FILE, PlainTable, StoredFile, plain_table, rows_of
 from reconciler.delta.arrow_statistics import statistics_text
 from reconciler.delta.arrow_writes import append, create, put_together
 from reconciler.delta.compaction import compact
 from reconciler.delta.restoring import put_back
-from reconciler.delta.tables import SMALL_FILE, create_table, extend_table, statistics
+from reconciler.delta.tables import create_table, extend_table, statistics
 from reconciler.delta.unneeded_files import unneeded_files
 from reconciler.engine.stored import ColumnType, Transaction
 from tests.small_disk import small_disk

@@ -101,6 +101,18 @@ def test_what_lies_in_a_file_of_many_rows_is_changed_there(key: tuple[str, ...],
     assert are_as_the_files_say(target.location, 3, 4), "who follows the table need not compare them"
 
 
+def test_what_stays_of_a_large_file_lies_together_as_before(tmp_path: Path) -> None:
+    """Else rows that are changed here and there would put all files into one, in which each later row is looked for."""
+    target = filled(tmp_path, ("id",), TOO_MANY // 2)
+    changes = [("insert", {"id": one, "part": 0, "name": "other"}) for one in (7, LATE + 1, 2 * LATE + 1)]
+
+    assert ingested(tmp_path, target, *changes) is not None
+    table = plain_table(target.location)
+    assert table is not None
+    assert sorted(file.rows or 0 for file in table.files) == [9 + 9 + 3, TOO_MANY // 2 - 1]
+    assert are_as_the_files_say(target.location, 3, 4)
+
+
 @pytest.mark.parametrize("key", [("id",), ()], ids=["key", "no key"])
 def test_what_may_lie_in_a_large_file_is_left_to_spark(key: tuple[str, ...], tmp_path: Path) -> None:
     target = filled(tmp_path, key, TOO_MANY)
