@@ -27,7 +27,7 @@ _MOST_BYTES: Final = 32 << 20
 
 @dataclass(frozen=True, slots=True)
 class KnownChanges:
-    """Rows that went and rows that came, in the columns of a schema (Delta's). A row that is among both has stayed."""
+    """Rows that went and rows that came, in the columns of a schema (Delta's). Copies of a row that are among both stayed."""
 
     schema: JsonObject
     went: "pa.Table"
@@ -64,9 +64,13 @@ def remember_changes(location: str, version: int, changes: KnownChanges) -> None
 def known_changes(location: str, ranges: Sequence[tuple[int, int]]) -> KnownChanges | None:
     """What changed in a table in these ranges of versions, after the first one, up to the second. None where that is not
     known of each of their commits, or is much."""
-    found = [_of_commit(location, version) for before, after in ranges for version in range(before + 1, after + 1)]
-    known = [one for one in found if one is not None]
-    if not known or len(known) < len(found) or sum(one.rows for one in known) > MOST_ROWS:
+    known: list[KnownChanges] = []
+    for version in (version for before, after in ranges for version in range(before + 1, after + 1)):
+        one = _of_commit(location, version)
+        if one is None:
+            return None
+        known.append(one)
+    if not known or sum(one.rows for one in known) > MOST_ROWS:
         return None
     if len(known) == 1:
         return known[0]

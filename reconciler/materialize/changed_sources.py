@@ -9,7 +9,7 @@ from reconciler.base.names import fold
 from reconciler.delta.added_files import added_files, changed_files
 from reconciler.delta.arrow_rows import plain_table
 from reconciler.delta.key_ranges import ends_of_rows, files_between, least_and_greatest
-from reconciler.delta.known_changes import known_changes
+from reconciler.delta.known_changes import KnownChanges, known_changes
 from reconciler.engine.protocol import Between, ViewBuild
 from reconciler.engine.sources import InlineSource, LinkedSource, Source, StoredSource
 from reconciler.incremental.in_place import views_in_place
@@ -59,16 +59,15 @@ class StepChanges:
         )
 
     def changed_bytes(self, key: str) -> int | None:
-        """The size of the rows that changed in a relation where this process wrote them, else that of the files that it got,
-        and of those that it has no more. None: that can't be told."""
-        ranges, location = self._ranges(key), _stored(self.place_now, key).location
+        """The size of the files that a relation got, and of those that it has no more; less where it is known that fewer of
+        their rows changed. None: that can't be told."""
+        ranges, now = self._ranges(key), self.now[key]
+        location = _stored(self.place_now, key).location
 
         def look() -> int | None:
-            known = known_changes(location, ranges)
-            if known is not None:
-                return known.bytes
-            found = changed_files(location, ranges[0][0], ranges[-1][1])
-            return None if found is None else found.earlier.bytes + found.later.bytes
+            found, known = changed_files(location, ranges[0][0], ranges[-1][1]), known_changes(location, ranges)
+            files = [] if found is None else [found.earlier.bytes + found.later.bytes]
+            return min([*files, *([] if known is None else [_bytes_of(known, now)])], default=None)
 
         return self.looked_up.once(("changed", location, ranges), look)
 
@@ -168,6 +167,13 @@ def _between(source: StoredSource, within: Within) -> tuple[Between, ...]:
     """What is needed of a source by columns that it has at its version."""
     to_come = {fold(column.name) for column in source.added}
     return tuple(Between(name, one.least, one.greatest) for name, one in within.items() if name not in to_come)
+
+
+def _bytes_of(changes: KnownChanges, now: Placement) -> int:
+    """What so many rows take in files of the relation. Held in memory, they take several times as much."""
+    if not now.rows or now.bytes is None:
+        return changes.bytes
+    return round(now.bytes * changes.rows / now.rows)
 
 
 def _stored(place: Place, key: str) -> StoredSource:

@@ -1,6 +1,5 @@
 """What tells the rows of a relation, or of one SELECT, apart: keys that are known to be unique (see `undetermined`)."""
 
-from collections.abc import Iterable
 from dataclasses import field
 from typing import TypeAlias
 
@@ -24,8 +23,8 @@ class Given:
 
 @dataclass(slots=True)
 class Block:
-    """One SELECT: what stands in its FROM, the keys of its rows, before it is grouped and after. `multiplies`: a function
-    makes several rows of one."""
+    """One SELECT: what stands in its FROM, the keys of its rows, before it is grouped and after. `is_of_rows`: its rows are
+    those of its FROM as they are, with all columns known."""
 
     sources: dict[str, Given] = field(default_factory=dict)
     aliases: dict[str, exp.Expr] = field(default_factory=dict)
@@ -33,7 +32,7 @@ class Block:
     keys: list[Key] = field(default_factory=list)
     before: list[Key] = field(default_factory=list)
     grouped_by: Key | None = None
-    multiplies: bool = False
+    is_of_rows: bool = False
 
     def part(self, node: exp.Expr, depth: int = 0) -> tuple[str, str]:
         """An expression as a part of a key."""
@@ -55,15 +54,20 @@ class Block:
             return (next(iter(self.sources)), name) if len(self.sources) == 1 else ("", name)
         return ("", node.sql().lower())
 
-    def tells_apart(self, nodes: Iterable[exp.Expr], keys: list[Key]) -> bool:
-        """Whether no two rows are equal in these, by one of the keys, or only such as are equal in all of their columns."""
-        parts = {self.part(node) for node in nodes}
-        return any(key <= parts for key in keys) or self._are_whole_rows(parts)
+    def ordered_part(self, node: exp.Expr) -> tuple[str, str]:
+        """What ORDER BY names, as a part of a key: there, an alias goes before a column of its name."""
+        while isinstance(node, (exp.Paren, exp.Ordered)):
+            node = node.this
+        is_alias = isinstance(node, exp.Column) and not node.table and fold(node.name) in self.aliases
+        return self.part(self.aliases[fold(node.name)], 1) if is_alias else self.part(node)
 
-    def _are_whole_rows(self, parts: set[tuple[str, str]]) -> bool:
-        if self.grouped_by is not None or self.multiplies or not all(given.columns for given in self.sources.values()):
-            return False
-        return bool(self.sources) and all((name, one) in parts for name, of in self.sources.items() for one in of.columns)
+    def tells_apart(self, parts: set[tuple[str, str]]) -> bool:
+        """Whether no two rows are equal in these, by one of the keys."""
+        return any(key <= parts for key in self.keys)
+
+    def are_whole_rows(self, parts: set[tuple[str, str]]) -> bool:
+        """Whether rows that are equal in these are equal in all of their columns."""
+        return self.is_of_rows and all((name, one) in parts for name, of in self.sources.items() for one in of.columns)
 
 
 def renamed_by(given: Given, alias: exp.Expr | None) -> Given:

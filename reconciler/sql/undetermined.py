@@ -114,6 +114,10 @@ class _Walk:
         match node:
             case exp.Select():
                 return self._select(node, named)
+            case exp.Subquery() if node.this.args.get("joins"):
+                # A join in parentheses: what both sides give is not put together here.
+                self._below(node, named)
+                return self._limited(node, Given())
             case exp.Subquery():
                 given = self.source(node.this, named) if isinstance(node.this, exp.Table) else self.query(node.this, named)
                 return self._limited(node, given)
@@ -163,6 +167,8 @@ class _Walk:
         block = Block(items=list(node.expressions))
         origin = node.args.get("from_")
         keys: list[Key] = [frozenset()]
+        given, is_clear = Given(), True
+        has_more = any(node.args.get(part) for part in ("joins", "laterals", "group", "distinct"))
         waiting = [] if origin is None else [(origin.this, None)]
         waiting += [(join.this, join) for join in node.args.get("joins") or ()]
         waiting += [(lateral, None) for lateral in node.args.get("laterals") or ()]
@@ -177,11 +183,15 @@ class _Walk:
             if join is not None and join.kind in ("SEMI", "ANTI"):
                 continue
             own: list[Key] = [frozenset((name, column) for column in key) for key in given.keys]
+            if name in block.sources:
+                # Of two relations with one name, as `a.t` and `b.t` have, it is not known which one is meant.
+                own, given, is_clear = [], Given(), False
             block.sources[name] = given
             if join is not None and self._is_of_one(block, join, name, given):
                 continue
             keys = [left | right for left, right in product(keys, own)][:_MOST_KEYS]
-        block.keys = block.before = keys
+        block.keys = block.before = keys if is_clear else []
+        block.is_of_rows = is_clear and len(block.sources) == 1 and not has_more and bool(given.columns)
         return block
 
     def _is_of_one(self, block: Block, join: exp.Join, name: str, given: Given) -> bool:
@@ -204,9 +214,10 @@ class _Walk:
             if isinstance(item, exp.Alias):
                 block.aliases[fold(item.alias)] = item.this
         self._group(node, block)
+        block.is_of_rows = block.is_of_rows and block.grouped_by is None
         calls = (one for item in block.items for one in _own(item) if isinstance(one, exp.Func))
         if any(self._any_name(one) in spark_generators() for one in calls):
-            block.keys, block.multiplies = [], True
+            block.keys, block.is_of_rows = [], False
         for part in ("expressions", "where", "group", "having", "qualify", "order", "sort"):
             content = node.args.get(part)
             for one in content if isinstance(content, list) else [content]:
@@ -266,11 +277,12 @@ class _Walk:
         keys = list(order.expressions) if order is not None else []
         if any(isinstance(one.this if isinstance(one, exp.Ordered) else one, exp.Var) for one in keys):
             return
-        parts = {block.part(one) for one in keys}
+        parts = {block.ordered_part(one) for one in keys}
         all_that_comes_out = bool(outputs) and not any(one.is_star for one in outputs)
         if all_that_comes_out and all(block.part(one) in parts for one in outputs):
             return
-        if not block.tells_apart(keys, block.keys):
+        # A window may have told equal rows apart.
+        if not (block.tells_apart(parts) or (block.are_whole_rows(parts) and not _windows_of(node))):
             (self.ties if keys else self.unordered).add(word.upper())
 
     def _look(self, node: exp.Expr, block: Block, select: exp.Select) -> None:
@@ -330,8 +342,10 @@ class _Walk:
         name = self._any_name(function) if isinstance(function, exp.Func) else ""
         if not counts_rows and name not in COUNTING_OFF | TAKING_ONE | LISTING:
             return
-        keys = [*partition, *(order.expressions if order is not None else ())]
-        if not block.tells_apart(keys, block.keys):
+        parts = {block.part(one) for one in (*partition, *(order.expressions if order is not None else ()))}
+        # Which of equal rows gets which number does not matter where nothing else tells them apart, or leaves some out.
+        is_alone = len(_windows_of(select)) == 1 and not any(select.args.get(part) for part in ("limit", "offset"))
+        if not (block.tells_apart(parts) or (block.are_whole_rows(parts) and is_alone)):
             found = self.unordered if order is None else self.ties
             found.add(name if name in COUNTING_OFF | TAKING_ONE | LISTING else "ROWS")
 
@@ -350,6 +364,12 @@ class _Walk:
         known = _PARSED_AS.get(type(node))
         names = [fold(name) for name in type(node).sql_names()]
         return known or next((name for name in names if name in spark_functions()), names[0])
+
+
+def _windows_of(node: exp.Expr) -> list[exp.Window]:
+    """The windows of a SELECT, but for those of its subqueries."""
+    parts = [*node.expressions, *(one for name in ("qualify", "order") if (one := node.args.get(name)) is not None)]
+    return [one for part in parts for one in _own(part) if isinstance(one, exp.Window)]
 
 
 def _own(node: exp.Expr) -> Iterator[exp.Expr]:

@@ -1,12 +1,13 @@
 """Queries whose SELECTs in FROM all have an alias: `FROM (SELECT a FROM t)` as `FROM (SELECT a FROM t) AS query_1`. Spark
 reads both alike: to a SELECT without one it gives a name that nobody writes. By an alias its columns are told from others.
 
-There is no answer where a SELECT can't surely be told, and none is an alias that the query has as a name already.
+There is no answer where a SELECT can't surely be told, or there are many of them: each is looked for in the whole text. None
+is an alias that the query has as a name already. What comes out is parsed, and is the query but for the aliases.
 """
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import count
+from itertools import count, islice
 from typing import Final
 
 from sqlglot import exp
@@ -21,22 +22,34 @@ from reconciler.sql.query import Parsed, parse_query
 
 _BEGINS: Final = re.compile(r"(?i)\(\s*select\b")
 _ALIAS: Final = "query_"
+_MOST: Final = 10
+_LONGEST: Final = 10_000
+"""SELECTs without an alias, and characters of a query."""
 
 
 def with_aliases(query: str) -> str | None:
     """A query in which each SELECT in FROM has an alias. None where it has them all, or that can't surely be told."""
-    if _BEGINS.search(query) is None:
+    if len(query) > _LONGEST or _BEGINS.search(query) is None:
         return None
     try:
-        parsed = parse_query(query)
-        if not isinstance(parsed, Parsed):
-            return None
-        nodes = [*_without_alias(parsed.tree)]
-        ends = [_end(query, parsed.tokens, node.this) for node in nodes]
-        put = [(end, f" AS {alias}") for end, alias in zip(ends, _unused(parsed.tree), strict=False) if end is not None]
-        return replaced(query, put) if put and len(put) == len(ends) else None
+        return _with_aliases(query)
     except (TooMuch, RecursionError):
         return None
+
+
+def _with_aliases(query: str) -> str | None:
+    parsed = parse_query(query)
+    if not isinstance(parsed, Parsed):
+        return None
+    nodes = [*islice(_without_alias(parsed.tree), _MOST + 1)]
+    if not 0 < len(nodes) <= _MOST:
+        return None
+    ends = [_end(query, parsed.tokens, node.this) for node in nodes]
+    aliases = [*islice(_unused(parsed.tree), len(nodes))]
+    # A word may stand right behind a parenthesis.
+    put = [(end, f" AS {alias} ") for end, alias in zip(ends, aliases, strict=True) if end is not None]
+    written = replaced(query, put) if len(put) == len(nodes) else None
+    return written if written is not None and _differ_by(aliases, parsed.tree, written) else None
 
 
 def _without_alias(tree: exp.Expr) -> Iterator[exp.Subquery]:
@@ -57,3 +70,16 @@ def _unused(tree: exp.Expr) -> Iterator[str]:
     """Names that nothing in a query has."""
     known = {fold(one.name) for one in tree.find_all(exp.Identifier)}
     return (alias for number in count(1) if (alias := f"{_ALIAS}{number}") not in known)
+
+
+def _differ_by(aliases: Sequence[str], tree: exp.Expr, written: str) -> bool:
+    """Whether a text is the query with these aliases, each once, and nothing else."""
+    parsed = parse_query(written)
+    if not isinstance(parsed, Parsed):
+        return False
+    taken = []
+    for node in parsed.tree.find_all(exp.Subquery):
+        if node.alias in aliases:
+            taken.append(node.alias)
+            node.set("alias", None)
+    return sorted(taken) == sorted(aliases) and parsed.tree == tree

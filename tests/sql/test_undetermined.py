@@ -9,6 +9,7 @@ RELATIONS = {
     "t": Given(("id", "name", "day"), (frozenset({"id"}),)),
     "lines": Given(("id", "line", "qty"), (frozenset({"id", "line"}),)),
     "u": Given(("x", "y", "xs")),
+    "w": Given(("c", "d")),
 }
 
 
@@ -60,6 +61,19 @@ def found(query: str) -> tuple[str, ...]:
         ("SELECT x, explode(xs) AS e FROM u ORDER BY x, y, xs LIMIT 3", ("LIMIT",)),
         ("SELECT u.x, name FROM u CROSS JOIN t ORDER BY u.x, u.y, u.xs LIMIT 3", ("LIMIT",)),
         ("SELECT *, row_number() OVER (ORDER BY x, y, xs) AS n FROM u CROSS JOIN unknown", ("row_number",)),
+        # Rows that are equal get different numbers.
+        (
+            "SELECT row_number() OVER (ORDER BY x, y, xs) AS n, row_number() OVER (ORDER BY x DESC, y, xs) AS m FROM u",
+            ("row_number",),
+        ),
+        ("SELECT *, row_number() OVER (ORDER BY x, y, xs) AS n FROM u ORDER BY x, y, xs LIMIT 1", ("LIMIT", "row_number")),
+        # Two relations of one name, or in parentheses.
+        ("SELECT u.x FROM u, w AS u ORDER BY c, d LIMIT 3", ("LIMIT",)),
+        ("SELECT x, name FROM (u CROSS JOIN t) ORDER BY x, y, xs LIMIT 3", ("LIMIT",)),
+        ("SELECT t.id, x FROM (t CROSS JOIN u) ORDER BY id LIMIT 3", ("LIMIT",)),
+        # An alias goes before a column of its name.
+        ("SELECT abs(x) AS x, y, xs, x + 1 AS m FROM u ORDER BY x, y, xs LIMIT 1", ("LIMIT",)),
+        ("SELECT abs(id) AS id, name FROM t ORDER BY id LIMIT 1", ("LIMIT",)),
     ],
 )
 def test_what_the_rows_do_not_determine_is_found(query: str, expected: tuple[str, ...]) -> None:
@@ -81,6 +95,8 @@ def test_what_the_rows_do_not_determine_is_found(query: str, expected: tuple[str
         "SELECT x, y FROM u ORDER BY ALL LIMIT 10",
         "SELECT * FROM u ORDER BY x, y, xs LIMIT 10",
         "SELECT x, lag(y) OVER (PARTITION BY x ORDER BY y, u.xs) AS n FROM u",
+        "SELECT abs(id) AS a, id AS id FROM t ORDER BY id LIMIT 1",
+        "SELECT abs(x) AS a, y FROM u ORDER BY u.x, u.y, u.xs LIMIT 1",
         "SELECT DISTINCT x FROM u ORDER BY x LIMIT 10",
         "SELECT name, count(*) AS n FROM t GROUP BY name ORDER BY n DESC, name LIMIT 3",
         "SELECT count(*) AS n FROM u LIMIT 1",
