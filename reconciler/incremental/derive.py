@@ -264,8 +264,8 @@ def derived(query: str, columns: _Known) -> Maintenance:
 
 
 def _rather(one: Maintenance, other: Maintenance) -> Maintenance:
-    """The method of a query that is written more plainly, unless that is no better than the other. Groups that are computed
-    anew cost more than those that are kept. Why it has no method, or its groups are not kept, says more."""
+    """The first, of a query that is written more plainly, unless that is no better than the other, of the query as it was.
+    Why the plainer one has no method, or its groups are not kept, is what is in the way: how the other is written is not."""
     if isinstance(one, ChangedGroups) and isinstance(other, ChangedGroups):
         return replace(other, not_kept=one.not_kept)
     return other if isinstance(one, Recompute) and not isinstance(other, Recompute) else one

@@ -13,7 +13,8 @@ WAYS: Mapping[str, str] = {
     Way.ADDED: "rows added",
     Way.ANEW: "what is kept computed anew",
     Way.GIVEN_UP: "by its query: following what changed was not certain, or cost too much",
-    Way.DEARER: "by its query: following what changed was not possible, or would have cost more",
+    Way.NO_RULE: "by its query: no rule for what changed",
+    Way.DEARER: "by its query: following what changed would have cost more",
     Way.NOT_TRIED: "by its query: following what changed failed in the steps before",
 }
 """What is said of a way in a line about a step. Nothing is said of the usual ones: from the query, as the view has no method

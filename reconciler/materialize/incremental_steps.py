@@ -33,7 +33,10 @@ def bring_up_to_date(engine: Engine, program: Program, view: View, around: Aroun
         return Brought(engine.build_view(build), None, Way.NOT_TRIED)
     method = with_single_values(engine, program, found, stored, around.changes)
     brought = _by_method(OwnRows(engine, program, view, around), found, method, build, step)
-    return replace(brought, way=Way.DEARER) if brought.way is Way.RECOMPUTED else brought
+    if brought.way is not Way.RECOMPUTED:
+        return brought
+    has_rule = method.fixed.isdisjoint(around.changes.of(method.relations))
+    return replace(brought, way=Way.DEARER if has_rule else Way.NO_RULE)
 
 
 def _by_method(own: OwnRows, declared: Method, method: Method, build: ViewBuild, step: int) -> Brought:

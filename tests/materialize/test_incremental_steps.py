@@ -69,7 +69,7 @@ def test_views_hold_what_their_queries_give_after_every_step(till: Path) -> None
         require_right(till)
     taken = ways(till)
     assert set(taken[0]) == set(QUERIES)
-    assert taken[0]["seen"] == Way.DEARER, "a table that it has no rule for changed, too"
+    assert taken[0]["seen"] == Way.NO_RULE, "a table that it has no rule for changed, too"
     assert {taken[0][name] for name in KEPT} == {Way.ANEW}, "nothing is kept of what was bootstrapped"
     later = [way for step in taken[1:] for name, way in step.items() if name in KEPT]
     assert later.count(Way.CHANGES) > len(later) / 2
@@ -90,7 +90,7 @@ def test_rows_that_come_are_added_and_what_reads_them_follows(till: Path) -> Non
     require_right(till)
     (till / "source/goods/100.json").write_text('{"insert": {"good": "tea", "kind": "drink"}}\n')
     run(till)
-    assert ways(till)[-1]["seen"] == Way.DEARER, "where the other side of a LEFT JOIN changes"
+    assert ways(till)[-1]["seen"] == Way.NO_RULE, "where the other side of a LEFT JOIN changes"
     require_right(till)
 
 

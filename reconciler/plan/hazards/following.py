@@ -7,8 +7,8 @@
 
 The first and the last are told where the view itself, a column that it reads, a view that is computed in place below it or a
 setting changes so. Types of columns that only Spark knows are those that stand where the relations are applied: so a change
-is judged alike on every machine, and as `explain` judges. Of what changes with it they are taken to stay. Whether a method
-pays depends on sizes, and is no part of a plan.
+is judged alike on every machine, and as `explain` judges. Columns of other views that change as well are taken to keep their
+types. Whether a method pays depends on sizes, and is no part of a plan.
 """
 
 from collections.abc import Iterator, Mapping
