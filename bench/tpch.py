@@ -75,15 +75,15 @@ def main(
     """Run each, show CPU by view, write it as JSON."""
     chosen = {name: query(name) for name in QUERIES if not views or name in views.split(",")}
     found: dict[str, Any] = {}
+    by_spark: dict[str, dict[str, Any]] = {}
     engine = spark_engine()
     try:
         for one in scale:
             with tempfile.TemporaryDirectory() as scratch:
                 found[str(one)] = _measured(Path(scratch), engine, one, orders, steps, chosen)
-                if not without_peers:
-                    found[str(one)]["spark"] = _by_spark(Path(scratch), chosen)
+                by_spark[str(one)] = {} if without_peers else _by_spark(Path(scratch), chosen)
             click.echo(f"scale {one}:")
-            for name, figures in found[str(one)].items():
+            for name, figures in {**found[str(one)], "Spark": by_spark[str(one)]}.items():
                 click.echo(f"  {name:5} {json.dumps(figures)}")
         fans = _fans(engine, min(scale), orders, steps, fan) if fan else []
     finally:
@@ -97,7 +97,8 @@ def main(
         mark = "" if ratio.is_met else "  MISSED"
         click.echo(f"{ratio.name}: {ratio.value:.2f} (target {ratio.target}){mark}")
     results.parent.mkdir(parents=True, exist_ok=True)
-    told = {"orders": orders, "scales": found, "fan": fans, "ratios": [{**asdict(one), "met": one.is_met} for one in ratios]}
+    judged = [{**asdict(one), "met": one.is_met} for one in ratios]
+    told = {"orders": orders, "scales": found, "spark": by_spark, "fan": fans, "ratios": judged}
     results.write_text(json.dumps(told, indent=2) + "\n")
 
 
@@ -123,7 +124,7 @@ def _by_spark(root: Path, queries: dict[str, str]) -> dict[str, Any]:
     """The CPU seconds of Spark's materialised views over the tables as they stand; why there are none."""
     tables = {name: root / "project" / "warehouse" / "tpch" / name for name in table_columns()}
     try:
-        return {"query": round(SparkViews(root / "spark", tables, click.echo).seconds(queries), 3)}
+        return {"views": round(SparkViews(root / "spark", tables, click.echo).seconds(queries), 3)}
     except PeerUnavailable as error:
         return {"absent": str(error)}
 

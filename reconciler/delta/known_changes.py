@@ -27,7 +27,7 @@ _MOST_BYTES: Final = 32 << 20
 
 @dataclass(frozen=True, slots=True)
 class KnownChanges:
-    """Rows that went and rows that came, in the columns of a schema (Delta's). Copies that are among both stayed."""
+    """Rows that went and rows that came, in the columns of a schema (Delta's). A row may have gone and come again."""
 
     schema: JsonObject
     went: "pa.Table"

@@ -9,7 +9,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from reconciler.base.errors import AnotherEmission, EngineError, LeaseHeld
-from reconciler.delta.arrow_rows import plain_table
+from reconciler.delta import known_changes
+from reconciler.delta.arrow_rows import plain_table, rows_of
+from reconciler.delta.arrow_writes import Taken, rewrite
 from reconciler.delta.tables import create_table
 from reconciler.engine.arrow.emit import changes
 from reconciler.engine.by_size import EngineBySize
@@ -93,6 +95,27 @@ class TestWithoutSpark(EmitContract):
         with pytest.raises(EngineError, match="left to Spark"):
             engine.emit(emission(view, tmp_path / "other", None, 1))
         assert len(spark.asked) == 3
+
+    def test_of_a_view_that_this_process_changed_no_file_is_read(
+        self, engine: Engine, view: TableTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        engine.emit(emission(view, tmp_path / "sink", None, 3))
+        table = plain_table(view.location)
+        assert table is not None
+        held = rows_of(table)
+        assert held is not None
+        staying = {file.path: held.slice(1) for file in table.files}
+        rewrite(table, Taken(staying, held.slice(0, 1)), table_of((9, "new")), Transaction("us", 1))
+        # As many as the sink has. The files of both versions have more.
+        monkeypatch.setattr(changes, "MOST_ROWS", held.num_rows)
+        sent = engine.emit(emission(view, tmp_path / "sink", 3, 4, 2))
+        assert (sent.inserted, sent.deleted) == (1, 1)
+        assert sorted(map(repr, DeltaTable(tmp_path / "sink").to_pyarrow_table().to_pylist())) == sorted(
+            map(repr, DeltaTable(view.location).to_pyarrow_table().to_pylist())
+        )
+        known_changes._committed.clear()
+        with pytest.raises(EngineError, match="left to Spark"):
+            engine.emit(emission(view, tmp_path / "sink", 3, 4, 3))
 
     @pytest.mark.parametrize(
         "config",

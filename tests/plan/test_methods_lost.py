@@ -44,7 +44,7 @@ def test_groups_that_are_kept_no_longer() -> None:
         assert (found.code, found.subject) == ("H943", "revenue")
         assert found.message == (
             f"the groups of view revenue are no longer kept ({why}): "
-            "each step computes anew those that changed, or, of fewer than 1,000 rows, all of them"
+            "each step computes those anew that changed, or all of them where the view has fewer than 1,000 rows"
         )
     latest = "SELECT good, amount FROM paid QUALIFY row_number() OVER (PARTITION BY good ORDER BY amount) = 1"
     after = program(f"{SALES}CREATE MATERIALIZED VIEW revenue AS {latest};")

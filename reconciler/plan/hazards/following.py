@@ -46,7 +46,8 @@ def _lost(view: View, before: Maintenance, now: Maintenance) -> Iterator[Hazard]
             yield Hazard("H941", view.name, f"{lost}: each step computes it from its query")
         case KeptAggregate(), ChangedGroups(not_kept=why):
             lost = f"the groups of view {view.name} are no longer kept{f' ({why.reason})' if why is not None else ''}"
-            instead = f"each step computes anew those that changed, or, of fewer than {LEAST_GROUPS:,} rows, all of them"
+            instead = "each step computes those anew that changed, or all of them where the view has fewer than"
+            instead += f" {LEAST_GROUPS:,} rows"
             yield Hazard("H943", view.name, f"{lost}: {instead}")
         case _:
             return

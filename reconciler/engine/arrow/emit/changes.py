@@ -3,6 +3,7 @@ ones).
 
 - Where there is no older version, all rows came. Where the versions differ in their columns, all rows of the older one went,
   and all of the newer one came.
+- Of a view whose rows this process changed it is known which (`delta.known_changes`): no file is read, however large.
 - A file that both versions name holds the same rows in both: it is not read.
 - Versions are read where the rows and bytes in the files that differ are surely few: `MOST_ROWS`, `MOST_BYTES`.
 """
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from reconciler.base.dataclass import dataclass
 from reconciler.base.names import fold
 from reconciler.delta.arrow_rows import PlainTable, StoredFile, arrow_schema, plain_table, rows_of
+from reconciler.delta.known_changes import known_changes
 from reconciler.engine.arrow.equal_rows import as_grouped, row_ids
 from reconciler.engine.protocol import Emission
 
@@ -53,7 +55,11 @@ def changes(emission: Emission) -> Changes | None:
     if shape(before) != shape(after):
         deleted = before.rows
         return None if deleted is None else _all_new(after, deleted, columns_differ=True)
-    shared = set(before.files) & set(after.files) if before.location == after.location else set()
+    is_same_place = before.location == after.location
+    known = known_changes(after.location, ((before.version, after.version),)) if is_same_place else None
+    if known is not None:
+        return _net(after, known.went, known.came)
+    shared = set(before.files) & set(after.files) if is_same_place else set()
     gone = [file for file in before.files if file not in shared]
     new = [file for file in after.files if file not in shared]
     if not is_small([*gone, *new]):
