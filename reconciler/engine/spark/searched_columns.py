@@ -28,8 +28,8 @@ from reconciler.engine.spark.machine_memory import machine_memory
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MOST_HELD: Final = 1 << 30
-_SHARE: Final = 16
+MOST_HELD: Final = 4 << 30
+_SHARE: Final = 8
 """Of the machine's memory so much is held at most."""
 
 _LARGE: Final = 4
