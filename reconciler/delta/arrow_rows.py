@@ -277,7 +277,12 @@ def _rows(open_file: "_Open", wanted: "pa.Schema") -> "pa.Table | None":
     file = _known_file(open_file, wanted)
     if file is None:
         return None
-    rows = _read(file, [name for name in wanted.names if name in file.schema_arrow.names])
+    names = [name for name in wanted.names if name in file.schema_arrow.names]
+    if _most_bytes(file, names) <= _MOST_IN_MEMORY:
+        rows: pa.Table | None = file.read(names, use_threads=False)
+    else:
+        once = _with_texts_once(open_file, wanted)
+        rows = _read_in_batches(file, names) if once is None else _with_plain_texts(once)
     return None if rows is None else _fitted(rows, wanted)
 
 
@@ -294,6 +299,25 @@ def _with_texts_once(open_file: "_Open", wanted: "pa.Schema") -> "pa.Table | Non
         return None
     once = ParquetFile(open_file(), coerce_int96_timestamp_unit="us", read_dictionary=texts)
     return once.read(names, use_threads=False)
+
+
+def _with_plain_texts(once: "pa.Table") -> "pa.Table | None":
+    """Rows whose texts are held once, with each text where it stands; None where these take too much memory."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    held, columns = 0, []
+    for column in once.columns:
+        is_of_texts = pa.types.is_dictionary(column.type)
+        if is_of_texts:
+            lengths = (compute.binary_length(one.dictionary).take(one.indices) for one in column.chunks)
+            held += sum(compute.sum(one).as_py() or 0 for one in lengths)
+        else:
+            held += column.nbytes
+        if held > _MOST_IN_MEMORY:
+            return None
+        columns.append(column.cast(column.type.value_type) if is_of_texts else column)
+    return pa.table(columns, names=once.column_names)
 
 
 def _fitted(rows: "pa.Table", wanted: "pa.Schema") -> "pa.Table":
@@ -340,13 +364,11 @@ def _known_file(open_file: "_Open", wanted: "pa.Schema") -> "ParquetFile | None"
     return file
 
 
-def _read(file: "ParquetFile", names: list[str]) -> "pa.Table | None":
+def _read_in_batches(file: "ParquetFile", names: list[str]) -> "pa.Table | None":
     """These columns; None where they take too much memory. A file of few bytes may hold the same long text many times."""
     import pyarrow as pa
 
     most = _most_bytes(file, names)
-    if most <= _MOST_IN_MEMORY:
-        return file.read(names, use_threads=False)
     if any(file.schema.column(index).max_repetition_level for index in range(len(file.schema.names))):
         # One row may hold most of it.
         return None

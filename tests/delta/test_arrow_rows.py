@@ -244,3 +244,14 @@ def test_columns_in_another_letter_case_are_not_read(tmp_path: Path) -> None:
     handmade(place, add=add)
     pyarrow.parquet.write_table(pa.table({"A": ["x"]}), place / "a.parquet")
     assert rows_of(plain_table(str(place))) is None
+
+
+def test_many_short_texts_of_one_file_are_read_at_once(tmp_path: Path) -> None:
+    """Each of them may be as long as all, by what the file says of itself."""
+    rows = pa.table({"a": [f"text {number % 20_000}" for number in range(100_000)], "b": range(100_000)})
+    table = plain_table(stored(tmp_path / "t", rows))
+    assert table is not None
+    found = rows_of(table)
+    assert found is not None
+    assert found.column("a").num_chunks < 20
+    assert found.sort_by("b").column("a").to_pylist() == rows["a"].to_pylist()

@@ -1,8 +1,9 @@
 """What changed in a table between two of its versions, as a frame: each row that it has no more, and each that it has since,
 with what became of it (`CHANGE_COLUMN`). Rows that are written again as they were have not changed.
 
-Only the files are read that differ between the versions (`delta.added_files`). Where these are not surely told, or Spark
-takes their paths for patterns, both versions are compared as a whole.
+What this process changed is known, and brought to Spark as it is (`delta.known_changes`). Else only the files are read that
+differ between the versions (`delta.added_files`). Where these are not surely told, or Spark takes their paths for patterns,
+both versions are compared as a whole.
 
 Two zeros with other signs are two values here: a query may tell them apart, though Spark groups them, and so does EXCEPT.
 """
@@ -13,10 +14,13 @@ from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, Struct
 
 from reconciler.base.names import quoted
 from reconciler.delta.added_files import changed_files
+from reconciler.delta.known_changes import known_changes
 from reconciler.engine.sources import CHANGE_COLUMN, StoredSource
 from reconciler.engine.spark.added_rows import frame_at, frame_of_files
 from reconciler.engine.spark.copies import COPIES, counted, repeated
+from reconciler.engine.spark.held_rows import net_changes, with_change
 from reconciler.engine.spark.locations import is_plain_file, is_plain_place
+from reconciler.engine.spark.small_rows import can_bring_rows, frame_of
 
 _SAME, _TEXT = "reconcile same", "reconcile text"
 
@@ -26,6 +30,9 @@ def changed_frame(session: SparkSession, source: StoredSource, ranges: tuple[tup
     if not ranges:
         none = frame_at(session, source, source.version).limit(0)
         return none.withColumn(CHANGE_COLUMN, f.lit("insert"))
+    known = known_changes(source.location, ranges)
+    if known is not None and can_bring_rows(session):
+        return frame_of(session, with_change(known.schema), net_changes(known.went, known.came))
     return difference(*_both(session, source, ranges[0][0], ranges[-1][1]))
 
 

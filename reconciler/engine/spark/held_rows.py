@@ -134,7 +134,7 @@ class HeldRows:
     def _changed(self, location: str, ranges: Sequence[tuple[int, int]]) -> Held | None:
         known = known_changes(location, ranges)
         if known is not None:
-            return Held(with_change(known.schema), changed_rows(known.went, known.came))
+            return Held(with_change(known.schema), net_changes(known.went, known.came))
         first, last = ranges[0][0], ranges[-1][1]
         found = changed_files(location, first, last)
         if found is None or not _is_few(found.earlier) or not _is_few(found.later):
@@ -144,7 +144,7 @@ class HeldRows:
             return None
         if earlier.num_rows + later.num_rows > MOST_ROWS:
             return None
-        return Held(with_change(found.later.table.schema), changed_rows(earlier, later))
+        return Held(with_change(found.later.table.schema), net_changes(earlier, later))
 
     def _once(self, location: str, versions: Sequence[int], asked: Hashable, read: Callable[[], Held | None]) -> Held | None:
         """What is read of versions of a table; while their entries are the same, what was read the last time."""
@@ -212,7 +212,7 @@ class HeldRows:
                 self._files.put(key, part)
 
 
-def changed_rows(earlier: "pa.Table", later: "pa.Table") -> "pa.Table":
+def net_changes(earlier: "pa.Table", later: "pa.Table") -> "pa.Table":
     """The rows of the later table beyond those of the earlier one, and those of the earlier one beyond the later, each with
     what became of it. Zeros with other signs are two values, as in `changed_rows`."""
     import pyarrow as pa
