@@ -4,7 +4,7 @@ A row that goes takes its file with it, and the log says of a file only that it 
 better: a few rows of a large file. So whoever follows the table in this process need not compare files.
 
 Only what was written to a disk is remembered. A commit is known again by its entry in the log. What another process wrote is
-not known.
+not known: whoever asks then compares files.
 """
 
 from collections.abc import Sequence

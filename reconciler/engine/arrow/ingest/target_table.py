@@ -27,8 +27,8 @@ _SMALL_ROWS: Final = 200_000
 """A table of so much is looked through as a whole."""
 _MOST_BYTES: Final = 32_000_000
 _MOST_ROWS: Final = 1_000_000
-"""So much of a larger table is looked through, and written anew: for a few rows of a million, at a quarter of what Spark
-takes."""
+"""So much of a larger table is looked through, and written anew: for a few rows of a million, at a tenth of what Spark takes
+(bench/scattered.py)."""
 _MOST_FILES: Final = 1_000
 """Of a table in whose log is looked which of them may have a row."""
 
