@@ -81,7 +81,8 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
     head = applied.head.value if applied.head is not None else None
     back = _outputs_back(head, applied.snapshot, desired, diff)
     beside = what_is_beside(target, pipeline, applied.snapshot, desired, diff)
-    beside = replace(beside, rollback=rollback, back=back, types=_types(head))
+    # Of many views that takes some hundredths of a second: only where something may be asked of it.
+    beside = replace(beside, rollback=rollback, back=back, types=_types(head) if diff.relations else {})
     plan = make_plan(pipeline, environment, applied.snapshot, desired, policies, Known(follows, diff, beside))
     if is_local(target.warehouse):
         require_tables(target, head, plan)

@@ -8,7 +8,7 @@ from reconciler.base.declarations import RelationKind
 from reconciler.diff.causes import RelationRenamed
 from reconciler.diff.model import Action, Fate, RelationChange
 from reconciler.plan.impact import Impact, Measure, Measures, OutputImpact, ReadImpact, TableImpact, ViewImpact, make_impact
-from reconciler.plan.impact_words import describe_view, seconds_words
+from reconciler.plan.impact_words import describe_totals, describe_view, seconds_words
 from reconciler.plan.make import make_plan
 from reconciler.plan.markdown_form import render_markdown
 from reconciler.plan.model import Plan
@@ -108,6 +108,7 @@ def test_estimates_of_some_views_only_are_no_complete_total() -> None:
     measures = {**KNOWN, "v": Measure(1, 1, 2.0, 10), "t": Measure(10, 10), "big": Measure(10**6, 10**6)}
     found = impact(wide, wide.replace("AS SELECT id", "AS SELECT id + 1 AS id"), measures)
     assert (found.seconds, found.is_complete) == (2.0, False)
+    assert "about 2 s for 1 of 2 views, unknown for the others (estimated" in describe_totals(found)
 
 
 def test_missing_figures_are_none_and_the_totals_say_so() -> None:
